@@ -1,0 +1,7 @@
+//! StarPO (State-Thinking-Actions-Reward Policy Optimization): multi-turn reinforcement learning of language-model
+//! agents.
+//!
+//! What is here: context, rollout, episodes, filter, advantages, losses, trainer, evaluation, warm start, run folder.
+//! What is not here: numerics (behind [`policy::Policy`]), HTTP, terminals.
+
+pub mod policy;
