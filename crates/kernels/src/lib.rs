@@ -8,4 +8,5 @@
 //! Conventions: matrices are row-major; a weight `w` of a linear layer is `[out, in]` as in Hugging Face files, and the
 //! layer computes `y = x · wᵀ`. Gradients are *added* to their buffers.
 
+pub mod gemm;
 pub mod simd;
