@@ -8,5 +8,13 @@
 //! Conventions: matrices are row-major; a weight `w` of a linear layer is `[out, in]` as in Hugging Face files, and the
 //! layer computes `y = x · wᵀ`. Gradients are *added* to their buffers.
 
+pub mod adamw;
+pub mod embedding;
 pub mod gemm;
+pub mod math;
+pub mod norm;
+pub mod reduce;
+pub mod rope;
 pub mod simd;
+pub mod swiglu;
+pub mod vocab;

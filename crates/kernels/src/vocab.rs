@@ -1,0 +1,332 @@
+//! The projection to the vocabulary fused with what reinforcement learning needs of it: per row the log-probability of
+//! one token, the entropy of the distribution, and their gradients. No tensor of rows × vocabulary is ever stored.
+//!
+//! Logits are `z = (h · wᵀ) · inv_temperature`. A row's distribution is summed up over fixed chunks of [`CHUNK`] entries
+//! (online softmax, Milakov and Gimelshein 2018), so its results depend on that row alone and equal, bit for bit, those
+//! of [`stats_from_logits`] on the same logits.
+//! What is not here: sampling, losses.
+
+use rayon::prelude::*;
+
+use crate::gemm;
+use crate::math::exp;
+use crate::simd::{LANES, multiversion, sum_lanes};
+
+/// Vocabulary entries that are summed up together; part of the definition of the results' bits.
+pub const CHUNK: usize = 512;
+/// Vocabulary entries and rows whose logits are held at once; no part of the results' bits.
+const BLOCK: usize = 4 * CHUNK;
+const TILE: usize = 256;
+/// Rows of logits that one piece of parallel work takes.
+const PIECE: usize = 8;
+/// Differences to the largest logit are cut here, where the exponential is zero already, so that a logit of −∞ is an
+/// impossible token and not a NaN.
+const LOWEST: f32 = -200.0;
+
+/// A distribution so far: its largest logit `max`, `sum = Σ e^(z − max)` and `weighted = Σ (z − max) e^(z − max)`.
+#[derive(Clone, Copy)]
+struct Summary {
+    max: f32,
+    sum: f32,
+    weighted: f32,
+}
+
+impl Summary {
+    /// Of no logits at all. The largest one is finite, so that differences to it are numbers.
+    const EMPTY: Self = Self {
+        max: f32::MIN,
+        sum: 0.0,
+        weighted: 0.0,
+    };
+
+    /// Of both sets of logits.
+    #[inline(always)]
+    fn merge(self, other: Self) -> Self {
+        let max = if other.max > self.max {
+            other.max
+        } else {
+            self.max
+        };
+        let (sum, weighted) = self.relative_to(max);
+        let (other_sum, other_weighted) = other.relative_to(max);
+        Self {
+            max,
+            sum: sum + other_sum,
+            weighted: weighted + other_weighted,
+        }
+    }
+
+    #[inline(always)]
+    fn relative_to(self, max: f32) -> (f32, f32) {
+        let shift = cut(self.max - max);
+        let scale = exp(shift);
+        (
+            self.sum * scale,
+            shift.mul_add(self.sum, self.weighted) * scale,
+        )
+    }
+
+    /// Log-probability of a token with logit `target`, entropy, and log-sum-exp.
+    fn finish(self, target: f32) -> (f32, f32, f32) {
+        let log_sum = libm::logf(self.sum);
+        (
+            (target - self.max) - log_sum,
+            log_sum - self.weighted / self.sum,
+            self.max + log_sum,
+        )
+    }
+}
+
+/// `x`, at least [`LOWEST`]; NaN stays NaN.
+#[inline(always)]
+fn cut(x: f32) -> f32 {
+    if x < LOWEST { LOWEST } else { x }
+}
+
+multiversion! {
+    /// Sums up one row of logits, chunk by chunk, after what `before` holds.
+    fn summarise(logits: &[f32], before: Summary) -> Summary {
+        let mut total = before;
+        for chunk in logits.chunks(CHUNK) {
+            total = total.merge(summarise_chunk(chunk));
+        }
+        total
+    }
+}
+
+#[inline(always)]
+fn summarise_chunk(logits: &[f32]) -> Summary {
+    let whole = logits.len() - logits.len() % LANES;
+    let (body, tail) = logits.split_at(whole);
+    let mut largest = [f32::MIN; LANES];
+    for z in body.chunks_exact(LANES) {
+        for i in 0..LANES {
+            largest[i] = if z[i] > largest[i] { z[i] } else { largest[i] };
+        }
+    }
+    for (largest, &z) in largest.iter_mut().zip(tail) {
+        *largest = if z > *largest { z } else { *largest };
+    }
+    let mut max = largest[0];
+    for value in largest {
+        max = if value > max { value } else { max };
+    }
+    let mut sums = [0.0; LANES];
+    let mut weighted = [0.0; LANES];
+    for z in body.chunks_exact(LANES) {
+        for i in 0..LANES {
+            let difference = cut(z[i] - max);
+            let e = exp(difference);
+            sums[i] += e;
+            weighted[i] = difference.mul_add(e, weighted[i]);
+        }
+    }
+    for (i, &z) in tail.iter().enumerate() {
+        let difference = cut(z - max);
+        let e = exp(difference);
+        sums[i] += e;
+        weighted[i] = difference.mul_add(e, weighted[i]);
+    }
+    Summary {
+        max,
+        sum: sum_lanes(sums),
+        weighted: sum_lanes(weighted),
+    }
+}
+
+multiversion! {
+    fn scale(x: &mut [f32], factor: f32) {
+        for value in x {
+            *value *= factor;
+        }
+    }
+}
+
+/// Log-probability of `target`, entropy (in nats) and log-sum-exp of one row of logits, already multiplied by the
+/// inverse temperature.
+///
+/// The same bits as [`forward`] gives for this row. A logit of −∞ is an impossible token; NaN or +∞ make the results
+/// NaN.
+///
+/// # Panics
+/// If `target` is not an index of `logits`.
+pub fn stats_from_logits(logits: &[f32], target: u32) -> (f32, f32, f32) {
+    let vocab = logits.len();
+    assert!(
+        (target as usize) < vocab,
+        "target {target} is not in a vocabulary of {vocab}"
+    );
+    summarise(logits, Summary::EMPTY).finish(logits[target as usize])
+}
+
+/// Log-probability of the target, entropy (in nats) and log-sum-exp of every row.
+///
+/// # Shapes
+/// `hidden`: `[rows, dim]`; `weight`: `[vocab, dim]`; `targets`, `log_prob`, `entropy`, `lse`: `[rows]`.
+///
+/// # Panics
+/// If a slice has not exactly the elements of its shape or a target is not below `vocab`.
+pub fn forward(
+    rows: usize,
+    dim: usize,
+    vocab: usize,
+    hidden: &[f32],
+    weight: &[f32],
+    targets: &[u32],
+    inv_temperature: f32,
+    log_prob: &mut [f32],
+    entropy: &mut [f32],
+    lse: &mut [f32],
+) {
+    check(rows, dim, vocab, hidden, weight, targets);
+    assert_eq!(log_prob.len(), rows, "log_prob must have rows elements");
+    assert_eq!(entropy.len(), rows, "entropy must have rows elements");
+    assert_eq!(lse.len(), rows, "lse must have rows elements");
+    let mut summaries = vec![(Summary::EMPTY, f32::NAN); rows];
+    let mut logits = vec![0.0; rows.min(TILE) * vocab.min(BLOCK)];
+    for from in (0..vocab).step_by(BLOCK) {
+        let width = BLOCK.min(vocab - from);
+        let block = &weight[from * dim..][..width * dim];
+        let tiles = hidden
+            .chunks(TILE * dim.max(1))
+            .zip(targets.chunks(TILE))
+            .zip(summaries.chunks_mut(TILE));
+        for ((hidden, targets), summaries) in tiles {
+            let logits = &mut logits[..targets.len() * width];
+            gemm::linear(targets.len(), width, dim, hidden, block, logits, false);
+            logits
+                .par_chunks_mut(width)
+                .zip(targets)
+                .zip(summaries)
+                .with_min_len(PIECE)
+                .for_each(|((logits, &target), (summary, target_logit))| {
+                    scale(logits, inv_temperature);
+                    *summary = summarise(logits, *summary);
+                    if let Some(&z) = (target as usize)
+                        .checked_sub(from)
+                        .and_then(|index| logits.get(index))
+                    {
+                        *target_logit = z;
+                    }
+                });
+        }
+    }
+    let outputs = log_prob.iter_mut().zip(entropy).zip(lse);
+    for ((summary, target_logit), ((log_prob, entropy), lse)) in summaries.into_iter().zip(outputs)
+    {
+        (*log_prob, *entropy, *lse) = summary.finish(target_logit);
+    }
+}
+
+/// Adds the gradients of [`forward`] to `dhidden` and `dweight`, computing the logits anew.
+///
+/// With `p = e^(z − lse)`:
+/// `dz_v = inv_temperature · (d_log_prob · (1[v = target] − p_v) − d_entropy · p_v · (ln p_v + entropy))`.
+///
+/// # Shapes
+/// `hidden`, `dhidden`: `[rows, dim]`; `weight`, `dweight`: `[vocab, dim]`; `targets`, `entropy`, `lse`, `d_log_prob`,
+/// `d_entropy`: `[rows]`, `entropy` and `lse` from the forward pass.
+///
+/// # Panics
+/// If a slice has not exactly the elements of its shape or a target is not below `vocab`.
+pub fn backward(
+    rows: usize,
+    dim: usize,
+    vocab: usize,
+    hidden: &[f32],
+    weight: &[f32],
+    targets: &[u32],
+    inv_temperature: f32,
+    entropy: &[f32],
+    lse: &[f32],
+    d_log_prob: &[f32],
+    d_entropy: &[f32],
+    dhidden: &mut [f32],
+    dweight: &mut [f32],
+) {
+    check(rows, dim, vocab, hidden, weight, targets);
+    assert_eq!(entropy.len(), rows, "entropy must have rows elements");
+    assert_eq!(lse.len(), rows, "lse must have rows elements");
+    assert_eq!(d_log_prob.len(), rows, "d_log_prob must have rows elements");
+    assert_eq!(d_entropy.len(), rows, "d_entropy must have rows elements");
+    assert_eq!(
+        dhidden.len(),
+        hidden.len(),
+        "dhidden must have rows * dim elements"
+    );
+    assert_eq!(
+        dweight.len(),
+        weight.len(),
+        "dweight must have vocab * dim elements"
+    );
+    let mut logits = vec![0.0; rows.min(TILE) * vocab.min(BLOCK)];
+    for from in (0..vocab).step_by(BLOCK) {
+        let width = BLOCK.min(vocab - from);
+        let block = &weight[from * dim..][..width * dim];
+        let dblock = &mut dweight[from * dim..][..width * dim];
+        for row in (0..rows).step_by(TILE) {
+            let height = TILE.min(rows - row);
+            let hidden = &hidden[row * dim..][..height * dim];
+            let dhidden = &mut dhidden[row * dim..][..height * dim];
+            let logits = &mut logits[..height * width];
+            gemm::linear(height, width, dim, hidden, block, logits, false);
+            logits
+                .par_chunks_mut(width)
+                .enumerate()
+                .with_min_len(PIECE)
+                .for_each(|(i, logits)| {
+                    let row = row + i;
+                    let target = (targets[row] as usize).wrapping_sub(from);
+                    let gradients = (d_log_prob[row], d_entropy[row]);
+                    logit_gradients(
+                        logits,
+                        target,
+                        inv_temperature,
+                        entropy[row],
+                        lse[row],
+                        gradients,
+                    );
+                });
+            gemm::linear_grad_input(height, width, dim, logits, block, dhidden, true);
+            gemm::linear_grad_weight(height, width, dim, logits, hidden, dblock);
+        }
+    }
+}
+
+multiversion! {
+    /// Turns products `h · wᵀ` of one row into the gradient with respect to them. `target` is relative to the slice and
+    /// may lie outside.
+    fn logit_gradients(
+        z: &mut [f32], target: usize, inv_temperature: f32, entropy: f32, lse: f32, gradients: (f32, f32),
+    ) {
+        let (d_log_prob, d_entropy) = (gradients.0 * inv_temperature, gradients.1 * inv_temperature);
+        let constant = d_entropy.mul_add(entropy, d_log_prob);
+        for z in z.iter_mut() {
+            let log_p = cut(*z * inv_temperature - lse);
+            *z = -exp(log_p) * d_entropy.mul_add(log_p, constant);
+        }
+        if let Some(z) = z.get_mut(target) {
+            *z += d_log_prob;
+        }
+    }
+}
+
+fn check(rows: usize, dim: usize, vocab: usize, hidden: &[f32], weight: &[f32], targets: &[u32]) {
+    assert_eq!(
+        hidden.len(),
+        rows * dim,
+        "hidden must have rows * dim elements"
+    );
+    assert_eq!(
+        weight.len(),
+        vocab * dim,
+        "weight must have vocab * dim elements"
+    );
+    assert_eq!(targets.len(), rows, "targets must have rows elements");
+    if let Some(&highest) = targets.iter().max() {
+        assert!(
+            (highest as usize) < vocab,
+            "target {highest} is not in a vocabulary of {vocab}"
+        );
+    }
+}
