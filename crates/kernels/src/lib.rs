@@ -9,12 +9,16 @@
 //! layer computes `y = x · wᵀ`. Gradients are *added* to their buffers.
 
 pub mod adamw;
+pub mod attention;
+pub mod elementwise;
 pub mod embedding;
 pub mod gemm;
+pub mod kv_cache;
 pub mod math;
 pub mod norm;
 pub mod reduce;
 pub mod rope;
+pub mod shared;
 pub mod simd;
 pub mod swiglu;
 pub mod vocab;
