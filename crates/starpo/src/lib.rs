@@ -4,4 +4,12 @@
 //! What is here: context, rollout, episodes, filter, advantages, losses, trainer, evaluation, warm start, run folder.
 //! What is not here: numerics (behind [`policy::Policy`]), HTTP, terminals.
 
+pub mod context;
+pub mod dialogue;
+pub mod episode;
+pub mod guarded_env;
+pub mod instances;
+pub mod parse;
 pub mod policy;
+pub mod rollout;
+pub mod rollout_metrics;
