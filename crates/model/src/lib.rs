@@ -1,1 +1,10 @@
-//! placeholder
+//! Decoder-only language models in Hugging Face's formats: load, generate, score, train, save.
+//!
+//! What is here: configuration, weights (safetensors, GGUF), tokenizer, chat template, the transformer's forward and
+//! backward, batched generation with a key-value cache.
+//! What is not here: environments, rewards, reinforcement learning.
+
+pub mod config;
+pub mod tokenizer;
+mod tokenizer_gguf;
+pub mod weights;
