@@ -20,15 +20,7 @@ const BLOCK: usize = 64;
 ///
 /// # Panics
 /// If a slice has not exactly the elements of its shape.
-pub fn rms_norm(
-    rows: usize,
-    dim: usize,
-    x: &[f32],
-    weight: &[f32],
-    eps: f32,
-    y: &mut [f32],
-    rstd: &mut [f32],
-) {
+pub fn rms_norm(rows: usize, dim: usize, x: &[f32], weight: &[f32], eps: f32, y: &mut [f32], rstd: &mut [f32]) {
     assert_eq!(x.len(), rows * dim, "x must have rows * dim elements");
     assert_eq!(y.len(), rows * dim, "y must have rows * dim elements");
     assert_eq!(weight.len(), dim, "weight must have dim elements");
@@ -40,11 +32,7 @@ pub fn rms_norm(
         forward_rows(dim, x, weight, eps, y, rstd);
         return;
     }
-    (
-        x.par_chunks(BLOCK * dim),
-        y.par_chunks_mut(BLOCK * dim),
-        rstd.par_chunks_mut(BLOCK),
-    )
+    (x.par_chunks(BLOCK * dim), y.par_chunks_mut(BLOCK * dim), rstd.par_chunks_mut(BLOCK))
         .into_par_iter()
         .for_each(|(x, y, rstd)| forward_rows(dim, x, weight, eps, y, rstd));
 }
@@ -66,8 +54,7 @@ pub fn rms_norm_in_place(rows: usize, dim: usize, x: &mut [f32], weight: &[f32],
         in_place_rows(dim, x, weight, eps);
         return;
     }
-    x.par_chunks_mut(BLOCK * dim)
-        .for_each(|x| in_place_rows(dim, x, weight, eps));
+    x.par_chunks_mut(BLOCK * dim).for_each(|x| in_place_rows(dim, x, weight, eps));
 }
 
 /// Adds the gradients of [`rms_norm`] to `dx` and `dweight`.
@@ -109,16 +96,10 @@ pub fn rms_norm_backward(
     )
         .into_par_iter();
     // One piece holds every block when the work is too small to share.
-    let shortest = if x.len() < PARALLEL_FROM {
-        rows.div_ceil(BLOCK)
-    } else {
-        1
-    };
+    let shortest = if x.len() < PARALLEL_FROM { rows.div_ceil(BLOCK) } else { 1 };
     blocks
         .with_min_len(shortest)
-        .for_each(|(x, rstd, dy, dx, partial)| {
-            backward_rows(dim, x, weight, rstd, dy, dx, partial)
-        });
+        .for_each(|(x, rstd, dy, dx, partial)| backward_rows(dim, x, weight, rstd, dy, dx, partial));
     for partial in partial.chunks_exact(dim) {
         for (total, part) in dweight.iter_mut().zip(partial) {
             *total += part;
@@ -190,5 +171,34 @@ multiversion! {
                 *dx = rstd.mul_add(normalised.mul_add(-mean, dy * weight), *dx);
             }
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_row_by_hand() {
+        let (mut y, mut rstd) = ([0.0; 2], [0.0]);
+        rms_norm(1, 2, &[3.0, 4.0], &[1.0, 2.0], 0.0, &mut y, &mut rstd);
+        let expected = 1.0 / 12.5f32.sqrt();
+        assert!((rstd[0] - expected).abs() < 1e-7);
+        assert!((y[0] - 3.0 * expected).abs() < 1e-6 && (y[1] - 8.0 * expected).abs() < 1e-6);
+    }
+
+    #[test]
+    fn zero_and_huge_rows_stay_finite() {
+        let x = [[0.0; 20], [1e15; 20]].concat();
+        let (mut y, mut rstd) = ([f32::NAN; 40], [0.0; 2]);
+        rms_norm(2, 20, &x, &[1.0; 20], 1e-6, &mut y, &mut rstd);
+        assert!(y[..20].iter().all(|&y| y == 0.0));
+        assert!(y[20..].iter().all(|&y| (y - 1.0).abs() < 1e-5));
+    }
+
+    #[test]
+    #[should_panic(expected = "rstd must have rows elements")]
+    fn wrong_lengths_are_refused() {
+        rms_norm(2, 1, &[1.0; 2], &[1.0], 0.0, &mut [0.0; 2], &mut [0.0]);
     }
 }

@@ -44,3 +44,34 @@ pub fn clip_factor(norm: f64, max_norm: f64) -> f32 {
     let factor = max_norm / (norm + 1e-6);
     if factor > 1.0 { 1.0 } else { factor as f32 }
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sum_of_squares_against_a_plain_sum() {
+        for n in [0usize, 1, 15, 17, BLOCK, BLOCK + 1, 4 * BLOCK, 100_003] {
+            let x: Vec<f32> = (0..n).map(|i| ((i * 37) % 101) as f32 - 50.0).collect();
+            // Small integers: every order of summation is exact.
+            let exact: f64 = x.iter().map(|&x| f64::from(x) * f64::from(x)).sum();
+            assert_eq!(sum_of_squares(&x), exact, "{n}");
+        }
+    }
+
+    #[test]
+    fn sum_of_squares_neither_overflows_nor_hides_faults() {
+        assert_eq!(sum_of_squares(&[1e30, 0.0]), f64::from(1e30f32).powi(2));
+        assert!(sum_of_squares(&[1.0, f32::NAN]).is_nan());
+        assert_eq!(sum_of_squares(&[f32::NEG_INFINITY]), f64::INFINITY);
+    }
+
+    #[test]
+    fn clip_factor_as_pytorch() {
+        assert_eq!(clip_factor(0.5, 1.0), 1.0);
+        assert_eq!(clip_factor(0.0, 1.0), 1.0);
+        assert!((f64::from(clip_factor(4.0, 1.0)) - 1.0 / 4.000_001).abs() < 1e-8);
+        assert_eq!(clip_factor(f64::INFINITY, 1.0), 0.0);
+        assert!(clip_factor(f64::NAN, 1.0).is_nan());
+    }
+}

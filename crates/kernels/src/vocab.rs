@@ -33,47 +33,28 @@ struct Summary {
 
 impl Summary {
     /// Of no logits at all. The largest one is finite, so that differences to it are numbers.
-    const EMPTY: Self = Self {
-        max: f32::MIN,
-        sum: 0.0,
-        weighted: 0.0,
-    };
+    const EMPTY: Self = Self { max: f32::MIN, sum: 0.0, weighted: 0.0 };
 
     /// Of both sets of logits.
     #[inline(always)]
     fn merge(self, other: Self) -> Self {
-        let max = if other.max > self.max {
-            other.max
-        } else {
-            self.max
-        };
+        let max = if other.max > self.max { other.max } else { self.max };
         let (sum, weighted) = self.relative_to(max);
         let (other_sum, other_weighted) = other.relative_to(max);
-        Self {
-            max,
-            sum: sum + other_sum,
-            weighted: weighted + other_weighted,
-        }
+        Self { max, sum: sum + other_sum, weighted: weighted + other_weighted }
     }
 
     #[inline(always)]
     fn relative_to(self, max: f32) -> (f32, f32) {
         let shift = cut(self.max - max);
         let scale = exp(shift);
-        (
-            self.sum * scale,
-            shift.mul_add(self.sum, self.weighted) * scale,
-        )
+        (self.sum * scale, shift.mul_add(self.sum, self.weighted) * scale)
     }
 
     /// Log-probability of a token with logit `target`, entropy, and log-sum-exp.
     fn finish(self, target: f32) -> (f32, f32, f32) {
         let log_sum = libm::logf(self.sum);
-        (
-            (target - self.max) - log_sum,
-            log_sum - self.weighted / self.sum,
-            self.max + log_sum,
-        )
+        ((target - self.max) - log_sum, log_sum - self.weighted / self.sum, self.max + log_sum)
     }
 }
 
@@ -127,11 +108,7 @@ fn summarise_chunk(logits: &[f32]) -> Summary {
         sums[i] += e;
         weighted[i] = difference.mul_add(e, weighted[i]);
     }
-    Summary {
-        max,
-        sum: sum_lanes(sums),
-        weighted: sum_lanes(weighted),
-    }
+    Summary { max, sum: sum_lanes(sums), weighted: sum_lanes(weighted) }
 }
 
 multiversion! {
@@ -152,10 +129,7 @@ multiversion! {
 /// If `target` is not an index of `logits`.
 pub fn stats_from_logits(logits: &[f32], target: u32) -> (f32, f32, f32) {
     let vocab = logits.len();
-    assert!(
-        (target as usize) < vocab,
-        "target {target} is not in a vocabulary of {vocab}"
-    );
+    assert!((target as usize) < vocab, "target {target} is not in a vocabulary of {vocab}");
     summarise(logits, Summary::EMPTY).finish(logits[target as usize])
 }
 
@@ -187,33 +161,23 @@ pub fn forward(
     for from in (0..vocab).step_by(BLOCK) {
         let width = BLOCK.min(vocab - from);
         let block = &weight[from * dim..][..width * dim];
-        let tiles = hidden
-            .chunks(TILE * dim.max(1))
-            .zip(targets.chunks(TILE))
-            .zip(summaries.chunks_mut(TILE));
+        let tiles = hidden.chunks(TILE * dim.max(1)).zip(targets.chunks(TILE)).zip(summaries.chunks_mut(TILE));
         for ((hidden, targets), summaries) in tiles {
             let logits = &mut logits[..targets.len() * width];
             gemm::linear(targets.len(), width, dim, hidden, block, logits, false);
-            logits
-                .par_chunks_mut(width)
-                .zip(targets)
-                .zip(summaries)
-                .with_min_len(PIECE)
-                .for_each(|((logits, &target), (summary, target_logit))| {
+            logits.par_chunks_mut(width).zip(targets).zip(summaries).with_min_len(PIECE).for_each(
+                |((logits, &target), (summary, target_logit))| {
                     scale(logits, inv_temperature);
                     *summary = summarise(logits, *summary);
-                    if let Some(&z) = (target as usize)
-                        .checked_sub(from)
-                        .and_then(|index| logits.get(index))
-                    {
+                    if let Some(&z) = (target as usize).checked_sub(from).and_then(|index| logits.get(index)) {
                         *target_logit = z;
                     }
-                });
+                },
+            );
         }
     }
     let outputs = log_prob.iter_mut().zip(entropy).zip(lse);
-    for ((summary, target_logit), ((log_prob, entropy), lse)) in summaries.into_iter().zip(outputs)
-    {
+    for ((summary, target_logit), ((log_prob, entropy), lse)) in summaries.into_iter().zip(outputs) {
         (*log_prob, *entropy, *lse) = summary.finish(target_logit);
     }
 }
@@ -249,16 +213,8 @@ pub fn backward(
     assert_eq!(lse.len(), rows, "lse must have rows elements");
     assert_eq!(d_log_prob.len(), rows, "d_log_prob must have rows elements");
     assert_eq!(d_entropy.len(), rows, "d_entropy must have rows elements");
-    assert_eq!(
-        dhidden.len(),
-        hidden.len(),
-        "dhidden must have rows * dim elements"
-    );
-    assert_eq!(
-        dweight.len(),
-        weight.len(),
-        "dweight must have vocab * dim elements"
-    );
+    assert_eq!(dhidden.len(), hidden.len(), "dhidden must have rows * dim elements");
+    assert_eq!(dweight.len(), weight.len(), "dweight must have vocab * dim elements");
     let mut logits = vec![0.0; rows.min(TILE) * vocab.min(BLOCK)];
     for from in (0..vocab).step_by(BLOCK) {
         let width = BLOCK.min(vocab - from);
@@ -270,23 +226,12 @@ pub fn backward(
             let dhidden = &mut dhidden[row * dim..][..height * dim];
             let logits = &mut logits[..height * width];
             gemm::linear(height, width, dim, hidden, block, logits, false);
-            logits
-                .par_chunks_mut(width)
-                .enumerate()
-                .with_min_len(PIECE)
-                .for_each(|(i, logits)| {
-                    let row = row + i;
-                    let target = (targets[row] as usize).wrapping_sub(from);
-                    let gradients = (d_log_prob[row], d_entropy[row]);
-                    logit_gradients(
-                        logits,
-                        target,
-                        inv_temperature,
-                        entropy[row],
-                        lse[row],
-                        gradients,
-                    );
-                });
+            logits.par_chunks_mut(width).enumerate().with_min_len(PIECE).for_each(|(i, logits)| {
+                let row = row + i;
+                let target = (targets[row] as usize).wrapping_sub(from);
+                let gradients = (d_log_prob[row], d_entropy[row]);
+                logit_gradients(logits, target, inv_temperature, entropy[row], lse[row], gradients);
+            });
             gemm::linear_grad_input(height, width, dim, logits, block, dhidden, true);
             gemm::linear_grad_weight(height, width, dim, logits, hidden, dblock);
         }
@@ -312,21 +257,13 @@ multiversion! {
 }
 
 fn check(rows: usize, dim: usize, vocab: usize, hidden: &[f32], weight: &[f32], targets: &[u32]) {
-    assert_eq!(
-        hidden.len(),
-        rows * dim,
-        "hidden must have rows * dim elements"
-    );
-    assert_eq!(
-        weight.len(),
-        vocab * dim,
-        "weight must have vocab * dim elements"
-    );
+    assert_eq!(hidden.len(), rows * dim, "hidden must have rows * dim elements");
+    assert_eq!(weight.len(), vocab * dim, "weight must have vocab * dim elements");
     assert_eq!(targets.len(), rows, "targets must have rows elements");
     if let Some(&highest) = targets.iter().max() {
-        assert!(
-            (highest as usize) < vocab,
-            "target {highest} is not in a vocabulary of {vocab}"
-        );
+        assert!((highest as usize) < vocab, "target {highest} is not in a vocabulary of {vocab}");
     }
 }
+
+#[cfg(test)]
+mod tests;
