@@ -64,6 +64,16 @@ pub struct Demonstration {
     pub actions: Vec<String>,
 }
 
+/// How wordy the reasoning of a demonstration is.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Hash)]
+pub enum DemoStyle {
+    /// A dozen tokens or so, for tiny models that have to produce every one of them.
+    #[default]
+    Brief,
+    /// Full sentences, for large pretrained models.
+    Verbose,
+}
+
 /// Why an environment could not go on. A rollout records it and ends that episode only.
 #[derive(Debug, thiserror::Error)]
 pub enum EnvError {
@@ -140,8 +150,14 @@ pub trait Environment: Send {
     }
 
     /// A turn of at most `max_actions` actions as the oracle would take it, with its reasoning in words.
-    fn demonstrate(&self, actions_left: usize, max_actions: usize, rng: &mut dyn Rng) -> Option<Demonstration> {
-        let _ = rng;
+    fn demonstrate(
+        &self,
+        actions_left: usize,
+        max_actions: usize,
+        style: DemoStyle,
+        rng: &mut dyn Rng,
+    ) -> Option<Demonstration> {
+        let _ = (style, rng);
         let mut actions = self.oracle(actions_left);
         actions.truncate(max_actions);
         if actions.is_empty() {

@@ -1,0 +1,201 @@
+//! Settings of the Sokoban environment.
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use super::ENV_TYPE;
+use crate::EnvError;
+use crate::config::{check_range, read, refuse};
+
+/// Symbols of wall, floor, target, box on target, box, player, player on target.
+pub(super) const SYMBOLS: [char; 7] = ['#', '_', 'O', '√', 'X', 'P', 'S'];
+const MEANINGS: [&str; 7] = ["wall", "empty", "target", "box on target", "box", "player", "player on target"];
+const KEYS: [&str; 10] = [
+    "dim_room",
+    "dim_x",
+    "dim_y",
+    "num_boxes",
+    "max_steps",
+    "search_depth",
+    "observation_format",
+    "grid_lookup",
+    "grid_vocab",
+    "render_mode",
+];
+
+/// How a state is written down.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ObservationFormat {
+    /// One symbol a cell, one line a row.
+    #[default]
+    Grid,
+    /// Lists of (row, column) positions.
+    Coord,
+    /// Both, the positions first.
+    GridCoord,
+}
+
+/// Settings of the Sokoban environment, with RAGEN's names and defaults.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct SokobanConfig {
+    /// Rows and columns of the room, walls included, 3 to 64 each. Default (6, 6).
+    pub dim_room: (usize, usize),
+    /// Rows; replaces the first of `dim_room` when given. Default none.
+    pub dim_x: Option<usize>,
+    /// Columns; replaces the second of `dim_room` when given. Default none.
+    pub dim_y: Option<usize>,
+    /// Number of boxes and targets, from 1. Default 3.
+    pub num_boxes: usize,
+    /// Actions after which the episode is truncated, from 1. Default 100.
+    pub max_steps: usize,
+    /// Depth of the reverse search that makes a level, in states, 2 to 100,000. Default 300.
+    pub search_depth: usize,
+    /// `grid`, `coord` or `grid_coord`. Default `grid`.
+    pub observation_format: ObservationFormat,
+    /// Symbols by cell code: 0 wall, 1 floor, 2 target, 3 box on target, 4 box, 5 player, 6 player on target. Codes
+    /// left out keep their symbol. Default `# _ O √ X P S`.
+    pub grid_lookup: BTreeMap<String, String>,
+    /// Meaning of symbols in the legend, by symbol. Symbols left out keep their meaning. Default none.
+    pub grid_vocab: BTreeMap<String, String>,
+    /// `text`, the only one there is. Default `text`.
+    pub render_mode: String,
+}
+
+impl Default for SokobanConfig {
+    fn default() -> Self {
+        Self {
+            dim_room: (6, 6),
+            dim_x: None,
+            dim_y: None,
+            num_boxes: 3,
+            max_steps: 100,
+            search_depth: 300,
+            observation_format: ObservationFormat::Grid,
+            grid_lookup: BTreeMap::new(),
+            grid_vocab: BTreeMap::new(),
+            render_mode: "text".to_owned(),
+        }
+    }
+}
+
+impl SokobanConfig {
+    /// Reads the settings from JSON and checks them.
+    ///
+    /// # Errors
+    /// [`EnvError::Config`] for unknown keys, wrong types and values out of range.
+    pub fn from_json(config: &Value) -> Result<Self, EnvError> {
+        let config: Self = read(ENV_TYPE, config, &KEYS)?;
+        config.check()?;
+        Ok(config)
+    }
+
+    /// Rows and columns of the room.
+    #[must_use]
+    pub fn dims(&self) -> (usize, usize) {
+        (self.dim_x.unwrap_or(self.dim_room.0), self.dim_y.unwrap_or(self.dim_room.1))
+    }
+
+    /// Checks every value.
+    ///
+    /// # Errors
+    /// [`EnvError::Config`] with the setting, what was expected and what was found.
+    pub fn check(&self) -> Result<(), EnvError> {
+        let (rows, cols) = self.dims();
+        check_range(ENV_TYPE, if self.dim_x.is_some() { "dim_x" } else { "dim_room" }, rows, 3, 64)?;
+        check_range(ENV_TYPE, if self.dim_y.is_some() { "dim_y" } else { "dim_room" }, cols, 3, 64)?;
+        let inner = (rows - 2) * (cols - 2);
+        if self.num_boxes == 0 || self.num_boxes + 2 > inner {
+            return Err(refuse(
+                ENV_TYPE,
+                format!(
+                    "setting `num_boxes`: expected at least 1 box and room for it ({rows} × {cols} has {inner} inner \
+                     cells, one box and the player need 3), found {}",
+                    self.num_boxes
+                ),
+            ));
+        }
+        check_range(ENV_TYPE, "max_steps", self.max_steps, 1, 1_000_000)?;
+        check_range(ENV_TYPE, "search_depth", self.search_depth, 2, 100_000)?;
+        if self.render_mode != "text" {
+            return Err(refuse(
+                ENV_TYPE,
+                format!("setting `render_mode`: expected `text`, found `{}`", self.render_mode),
+            ));
+        }
+        let symbols = self.symbols()?;
+        self.legend(&symbols)?;
+        Ok(())
+    }
+
+    /// The symbols in use, in the order of the cell codes.
+    pub(super) fn symbols(&self) -> Result<[char; 7], EnvError> {
+        let mut symbols = SYMBOLS;
+        for (code, symbol) in &self.grid_lookup {
+            let slot = code.parse::<usize>().ok().and_then(|code| symbols.get_mut(code)).ok_or_else(|| {
+                refuse(ENV_TYPE, format!("setting `grid_lookup`: expected cell codes 0 to 6, found `{code}`"))
+            })?;
+            let mut chars = symbol.chars();
+            match (chars.next(), chars.next()) {
+                (Some(one), None) if !one.is_whitespace() && !one.is_control() => *slot = one,
+                _ => {
+                    return Err(refuse(
+                        ENV_TYPE,
+                        format!("setting `grid_lookup.{code}`: expected one visible character, found {symbol:?}"),
+                    ));
+                }
+            }
+        }
+        for i in 0..symbols.len() {
+            if let Some(other) = symbols[..i].iter().position(|&symbol| symbol == symbols[i]) {
+                return Err(refuse(
+                    ENV_TYPE,
+                    format!("setting `grid_lookup`: codes {other} and {i} share the symbol `{}`", symbols[i]),
+                ));
+            }
+        }
+        Ok(symbols)
+    }
+
+    /// Symbols with their meanings; empty when no grid is shown.
+    pub(super) fn legend(&self, symbols: &[char; 7]) -> Result<Vec<(String, String)>, EnvError> {
+        let mut legend: Vec<(String, String)> =
+            symbols.iter().zip(MEANINGS).map(|(symbol, meaning)| (symbol.to_string(), meaning.to_owned())).collect();
+        for (symbol, meaning) in &self.grid_vocab {
+            match legend.iter_mut().find(|(known, _)| known == symbol) {
+                Some(entry) => entry.1.clone_from(meaning),
+                None => {
+                    let known: String = symbols.iter().collect();
+                    return Err(refuse(
+                        ENV_TYPE,
+                        format!("setting `grid_vocab`: expected symbols out of `{known}`, found `{symbol}`"),
+                    ));
+                }
+            }
+        }
+        if self.observation_format == ObservationFormat::Coord {
+            legend.clear();
+        }
+        Ok(legend)
+    }
+
+    /// Rules and goal in words.
+    pub(super) fn instruction(&self) -> String {
+        let mut text = String::from(
+            "You play Sokoban. Push every box onto a target. Walking into a box pushes it one cell if the cell behind \
+             it is free. Boxes cannot be pulled, and two in a row cannot be pushed.",
+        );
+        if self.observation_format != ObservationFormat::Grid {
+            let (rows, cols) = self.dims();
+            text.push_str(&format!(
+                " Positions are (row, column), from (0, 0) at the top left to ({}, {}) at the bottom right.",
+                rows - 1,
+                cols - 1
+            ));
+        }
+        text
+    }
+}

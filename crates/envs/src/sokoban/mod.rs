@@ -1,0 +1,168 @@
+//! Sokoban: push every box onto a target. Generation, rules, rewards and text follow RAGEN's variant of gym-sokoban,
+//! so that a seed gives the same board.
+//!
+//! Deviations from RAGEN: a level that cannot be generated is re-seeded by a fixed rule (see [`generate`]), and the
+//! text legend follows the configured symbols.
+
+mod board;
+mod config;
+mod demonstrate;
+pub mod generate;
+mod render;
+mod reverse;
+pub mod solve;
+
+pub use board::{Board, Cell, Direction, Outcome};
+pub use config::{ObservationFormat, SokobanConfig};
+
+use rand_core::Rng;
+use serde_json::Value;
+
+use crate::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};
+
+/// Registry name.
+pub const ENV_TYPE: &str = "sokoban";
+
+/// The Sokoban environment.
+pub struct Sokoban {
+    config: SokobanConfig,
+    symbols: [char; 7],
+    spec: EnvSpec,
+    board: Option<Board>,
+    steps: usize,
+    over: bool,
+}
+
+impl Sokoban {
+    /// An environment with this configuration.
+    ///
+    /// # Errors
+    /// [`EnvError::Config`] when a setting is out of range.
+    pub fn new(config: SokobanConfig) -> Result<Self, EnvError> {
+        config.check()?;
+        let symbols = config.symbols()?;
+        let spec = EnvSpec {
+            env_type: ENV_TYPE.to_owned(),
+            instruction: config.instruction(),
+            actions: Direction::ALL.iter().map(|direction| direction.name().to_owned()).collect(),
+            legend: config.legend(&symbols)?,
+        };
+        Ok(Self { config, symbols, spec, board: None, steps: 0, over: false })
+    }
+
+    /// An environment from JSON settings; see [`SokobanConfig`] for the keys.
+    ///
+    /// # Errors
+    /// [`EnvError::Config`] for unknown keys, wrong types and values out of range.
+    pub fn from_json(config: &Value) -> Result<Self, EnvError> {
+        Self::new(SokobanConfig::from_json(config)?)
+    }
+
+    /// The present board, if an episode has begun.
+    #[must_use]
+    pub fn board(&self) -> Option<&Board> {
+        self.board.as_ref()
+    }
+
+    /// Starts an episode on a given board instead of a generated one.
+    pub fn start_on(&mut self, board: Board) -> String {
+        self.over = board.solved();
+        self.steps = 0;
+        self.board = Some(board);
+        self.render()
+    }
+
+    fn plan(&self, actions_left: usize) -> Vec<Direction> {
+        let Some(board) = self.board.as_ref().filter(|_| !self.over) else {
+            return Vec::new();
+        };
+        let budget = actions_left.min(self.config.max_steps.saturating_sub(self.steps));
+        solve::shortest(board, budget).unwrap_or_default()
+    }
+}
+
+impl Environment for Sokoban {
+    fn spec(&self) -> &EnvSpec {
+        &self.spec
+    }
+
+    fn reset(&mut self, seed: u64, _split: Split) -> Result<String, EnvError> {
+        let level = generate::level(&self.config, seed)?;
+        Ok(self.start_on(level.board))
+    }
+
+    fn step(&mut self, action: &str) -> Result<Step, EnvError> {
+        let Some(board) = self.board.as_mut() else {
+            return Err(EnvError::Play {
+                env_type: ENV_TYPE.to_owned(),
+                message: "step before reset; call reset first".to_owned(),
+            });
+        };
+        if self.over {
+            return Err(EnvError::Play {
+                env_type: ENV_TYPE.to_owned(),
+                message: "step after the end of the episode; call reset first".to_owned(),
+            });
+        }
+        let Some(direction) = Direction::parse(action) else {
+            return Ok(Step {
+                observation: self.render(),
+                reward: 0.0,
+                terminated: false,
+                truncated: false,
+                info: Info::default(),
+            });
+        };
+        let before = board.boxes_on_target();
+        let outcome = board.step(direction);
+        let after = board.boxes_on_target();
+        let success = board.solved();
+        // In this order the sums round as the reference's do.
+        let mut reward = -0.1;
+        if after > before {
+            reward += 1.0;
+        } else if after < before {
+            reward -= 1.0;
+        }
+        if success {
+            reward += 10.0;
+        }
+        self.steps += 1;
+        let truncated = !success && self.steps >= self.config.max_steps;
+        self.over = success || truncated;
+        let info = Info {
+            success,
+            action_is_valid: true,
+            action_is_effective: outcome != Outcome::Blocked,
+            ..Info::default()
+        };
+        Ok(Step { observation: self.render(), reward, terminated: success, truncated, info })
+    }
+
+    fn render(&self) -> String {
+        match &self.board {
+            Some(board) => render::observation(board, &self.symbols, self.config.observation_format),
+            None => String::new(),
+        }
+    }
+
+    fn state_key(&self) -> String {
+        self.board.as_ref().map(Board::to_text).unwrap_or_default()
+    }
+
+    fn oracle(&self, actions_left: usize) -> Vec<String> {
+        self.plan(actions_left).into_iter().map(|direction| direction.name().to_owned()).collect()
+    }
+
+    fn demonstrate(
+        &self,
+        actions_left: usize,
+        max_actions: usize,
+        style: DemoStyle,
+        rng: &mut dyn Rng,
+    ) -> Option<Demonstration> {
+        let mut plan = self.plan(actions_left);
+        plan.truncate(max_actions);
+        demonstrate::turn(self.board.as_ref()?, &plan, style, rng)
+    }
+}

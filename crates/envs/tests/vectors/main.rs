@@ -1,0 +1,5 @@
+//! Conformance with the reference implementations' recorded outputs. Skips, and says so, without `RAGEN_FIXTURES`.
+
+mod fixtures;
+mod rng;
+mod sokoban;
