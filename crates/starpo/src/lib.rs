@@ -10,6 +10,7 @@ pub mod episode;
 pub mod guarded_env;
 pub mod instances;
 pub mod parse;
+pub mod config;
 pub mod policy;
 pub mod rollout;
 pub mod rollout_metrics;

@@ -1,0 +1,196 @@
+//! The configuration of a run: what can be set, what it means, and whether it makes sense.
+//!
+//! Keys keep RAGEN's and veRL's names where the meaning is the same. Each section has a file here, with the unit and
+//! the default of every key; [`load`] reads files and overrides. What is not here: command-line flags.
+
+pub mod actor;
+pub mod agent_proxy;
+pub mod algorithm;
+pub mod compat;
+pub mod critic;
+pub mod es_manager;
+pub mod load;
+mod moved;
+mod names;
+pub mod nearest;
+pub mod optim;
+mod overlay;
+mod problems;
+pub mod rollout;
+pub mod trainer;
+pub mod warm_start;
+
+use std::collections::BTreeMap;
+
+use serde::{Deserialize, Serialize};
+
+pub use actor::{ActivationCheckpointing, Actor, FilterLossScaling, KlType, LossAggMode, PolicyLoss, PolicyLossMode};
+pub use agent_proxy::{AgentProxy, ContextWindowMode, NormGrouping, NormMethod, PromptStyle, RewardNormalization};
+pub use algorithm::{AdvEstimator, Algorithm, KlCtrl, KlCtrlType};
+pub use compat::Compat;
+pub use critic::Critic;
+pub use es_manager::{CustomEnv, EnvConfigs, EsManager, EsSplit};
+pub use load::ConfigError;
+pub use optim::{LrScheduler, Optim};
+pub use rollout::{FilterMetric, FilterStrategy, FilterType, Rollout, TopPProbMode, ValKwargs};
+pub use trainer::{Logger, ResumeMode, Trainer, is_due};
+pub use warm_start::{WarmStart, WarmStartStyle};
+
+use problems::Problems;
+
+/// Actor and rollout: everything about the policy.
+#[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct ActorRolloutRef {
+    /// The policy update.
+    pub actor: Actor,
+    /// Generation and the selection of groups.
+    pub rollout: Rollout,
+}
+
+/// Everything that can be set about a run.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Config {
+    /// Master seed: initial weights, sampling, warm start. Environments have their own, see `es_manager`. Default 0.
+    pub seed: u64,
+    /// A folder in Hugging Face layout, a GGUF file, or `tiny`: a small model with random weights that reads
+    /// characters. Default tiny.
+    pub model_path: String,
+    /// Train only what the policy sampled (true) or every token after the first user message (false). Default true.
+    pub enable_response_mask: bool,
+    /// Quirks of the reference implementation.
+    pub compat: Compat,
+    /// Everything about the policy.
+    pub actor_rollout_ref: ActorRolloutRef,
+    /// The value head, with the estimator gae.
+    pub critic: Critic,
+    /// From rewards to advantages.
+    pub algorithm: Algorithm,
+    /// How long, how often, where to.
+    pub trainer: Trainer,
+    /// The turn loop.
+    pub agent_proxy: AgentProxy,
+    /// Which environments are played.
+    pub es_manager: EsManager,
+    /// Templates of environments by tag, laid over the built-in ones. Default none.
+    pub custom_envs: BTreeMap<String, CustomEnv>,
+    /// Supervised learning before reinforcement learning.
+    pub warm_start: WarmStart,
+}
+
+impl Default for Config {
+    fn default() -> Self {
+        Self {
+            seed: 0,
+            model_path: "tiny".into(),
+            enable_response_mask: true,
+            compat: Compat::default(),
+            actor_rollout_ref: ActorRolloutRef::default(),
+            critic: Critic::default(),
+            algorithm: Algorithm::default(),
+            trainer: Trainer::default(),
+            agent_proxy: AgentProxy::default(),
+            es_manager: EsManager::default(),
+            custom_envs: BTreeMap::new(),
+            warm_start: WarmStart::default(),
+        }
+    }
+}
+
+impl Config {
+    /// Checks that the configuration makes sense; names and types are checked while loading.
+    ///
+    /// # Errors
+    /// [`ConfigError::Invalid`] with everything that is wrong, in one paragraph.
+    pub fn validate(&self) -> Result<(), ConfigError> {
+        let mut problems = Problems::default();
+        problems.require(!self.model_path.is_empty(), || "`model_path` must not be empty".into());
+        self.actor_rollout_ref.actor.check("actor_rollout_ref.actor", &mut problems);
+        self.actor_rollout_ref.rollout.check("actor_rollout_ref.rollout", &mut problems);
+        self.critic.check(&mut problems);
+        self.algorithm.check(&mut problems);
+        self.trainer.check(&mut problems);
+        self.agent_proxy.check(&mut problems);
+        self.es_manager.check(&mut problems);
+        es_manager::check_custom_envs(&self.custom_envs, &mut problems);
+        self.warm_start.check(&mut problems);
+        self.check_combinations(&mut problems);
+        if problems.0.is_empty() { Ok(()) } else { Err(ConfigError::Invalid { problems: problems.0 }) }
+    }
+
+    fn check_combinations(&self, problems: &mut Problems) {
+        let estimator = self.algorithm.adv_estimator;
+        let group_size = self.es_manager.train.group_size;
+        problems.require(group_size != 1 || !estimator.uses_group_baseline(), || {
+            format!(
+                "`es_manager.train.group_size` is 1, but `algorithm.adv_estimator` {estimator} compares an episode \
+                 with the others of its group: a group of one has no baseline. Use at least 2, or gae or \
+                 reinforce_plus_plus"
+            )
+        });
+        problems.require(group_size != 1 || !self.filter_needs_spread(), || {
+            "`es_manager.train.group_size` is 1, but groups are filtered by a standard deviation within the group: \
+             use at least 2, or another `actor_rollout_ref.rollout.rollout_filter_metric`"
+                .into()
+        });
+        problems.require(self.trainer.critic_warmup == 0 || estimator.uses_critic(), || {
+            format!(
+                "`trainer.critic_warmup` is {} but `algorithm.adv_estimator` {estimator} has no critic: set it to 0",
+                self.trainer.critic_warmup
+            )
+        });
+        let rollout = &self.actor_rollout_ref.rollout;
+        problems.require(
+            rollout.rollout_filter_strategy != FilterStrategy::TopKAbs
+                || rollout.rollout_filter_value <= self.es_manager.train.env_groups as f64,
+            || {
+                format!(
+                    "`actor_rollout_ref.rollout.rollout_filter_value` keeps {} groups of {}",
+                    rollout.rollout_filter_value, self.es_manager.train.env_groups
+                )
+            },
+        );
+    }
+
+    fn filter_needs_spread(&self) -> bool {
+        let rollout = &self.actor_rollout_ref.rollout;
+        let keeps_all = rollout.rollout_filter_strategy == FilterStrategy::TopP
+            && rollout.rollout_filter_value >= 1.0
+            && rollout.rollout_filter_include_zero;
+        let spread = [FilterMetric::RewardVariance, FilterMetric::EntropyVariance];
+        !keeps_all && spread.contains(&rollout.rollout_filter_metric)
+    }
+
+    /// What is legal but probably not wanted, a sentence each.
+    pub fn warnings(&self) -> Vec<String> {
+        let mut warnings = Vec::new();
+        let actor = &self.actor_rollout_ref.actor;
+        let rollout = &self.actor_rollout_ref.rollout;
+        if actor.use_kl_loss && actor.kl_loss_type == KlType::K1 {
+            warnings.push(
+                "`actor_rollout_ref.actor.kl_loss_type` k1 has an expected gradient of zero as a loss: it adds noise \
+                 and no pull towards the reference. k3 pulls."
+                    .into(),
+            );
+        }
+        if rollout.top_p < 1.0 || rollout.top_k != -1 {
+            warnings.push(
+                "`actor_rollout_ref.rollout.top_p` or `top_k` cuts the distribution that training episodes are \
+                 sampled from, while log-probabilities for training are of the uncut one."
+                    .into(),
+            );
+        }
+        if self.algorithm.zero_task_advantage {
+            warnings.push("`algorithm.zero_task_advantage` is on: rewards teach nothing in this run.".into());
+        }
+        warnings
+    }
+
+    /// Whether the initial policy has to be kept as a reference.
+    pub fn needs_reference(&self) -> bool {
+        self.actor_rollout_ref.actor.use_ref
+            || self.actor_rollout_ref.actor.use_kl_loss
+            || self.algorithm.use_kl_in_reward
+    }
+}

@@ -1,0 +1,116 @@
+//! `trainer`: how long, how often, where to.
+
+use serde::{Deserialize, Serialize};
+
+use super::names::named_enum;
+use super::problems::Problems;
+
+named_enum! {
+    /// What to do when the run folder holds a run already.
+    pub enum ResumeMode {
+        /// Refuse to start.
+        Disable = "disable",
+        /// Go on from its latest checkpoint.
+        Auto = "auto",
+    }
+}
+
+named_enum! {
+    /// Where metrics go besides `metrics.jsonl`, which is always written.
+    pub enum Logger {
+        /// One line an iteration on the terminal.
+        Console = "console",
+        /// A TensorBoard event file in the run folder.
+        Tensorboard = "tensorboard",
+    }
+}
+
+/// How long, how often, where to.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct Trainer {
+    /// Name of the project, for reports. Default ragen.
+    pub project_name: String,
+    /// Name of the run, and of its folder under `local_log_dir`. Default sokoban.
+    pub experiment_name: String,
+    /// Iterations of training. Default 200.
+    pub total_training_steps: u64,
+    /// Iterations between checkpoints; −1: none but the last. Default 20.
+    pub save_freq: i64,
+    /// Iterations between validations; −1: never. Default 10.
+    pub test_freq: i64,
+    /// Validate before the first iteration. Default true.
+    pub val_before_train: bool,
+    /// Iterations during which only the critic learns. Default 0.
+    pub critic_warmup: u64,
+    /// Checkpoints that are kept; the latest are. At least 1. Default 2.
+    pub max_actor_ckpt_to_keep: usize,
+    /// Folder that holds the run folders. Default runs.
+    pub local_log_dir: String,
+    /// What to do when the run folder holds a run already. Default disable.
+    pub resume_mode: ResumeMode,
+    /// Iterations between those whose training episodes are written to `rollouts/`; −1: none. Default 1.
+    pub log_rollouts: i64,
+    /// Threads for numerics; 0: one per core. Never changes a result. Default 0.
+    pub threads: usize,
+    /// Where metrics go besides `metrics.jsonl`. Default [console, tensorboard].
+    pub logger: Vec<Logger>,
+}
+
+impl Default for Trainer {
+    fn default() -> Self {
+        Self {
+            project_name: "ragen".into(),
+            experiment_name: "sokoban".into(),
+            total_training_steps: 200,
+            save_freq: 20,
+            test_freq: 10,
+            val_before_train: true,
+            critic_warmup: 0,
+            max_actor_ckpt_to_keep: 2,
+            local_log_dir: "runs".into(),
+            resume_mode: ResumeMode::Disable,
+            log_rollouts: 1,
+            threads: 0,
+            logger: vec![Logger::Console, Logger::Tensorboard],
+        }
+    }
+}
+
+/// Whether something that happens every `every` iterations (−1: never) is due after iteration `step` (from 1). The
+/// last iteration counts as due as well, unless it never happens.
+pub fn is_due(every: i64, step: u64, last_step: u64) -> bool {
+    match u64::try_from(every) {
+        Ok(every) if every > 0 => step == last_step || step.is_multiple_of(every),
+        _ => false,
+    }
+}
+
+impl Trainer {
+    pub(crate) fn check(&self, problems: &mut Problems) {
+        problems.every("trainer.save_freq", self.save_freq);
+        problems.every("trainer.test_freq", self.test_freq);
+        problems.every("trainer.log_rollouts", self.log_rollouts);
+        problems.at_least_one("trainer.max_actor_ckpt_to_keep", self.max_actor_ckpt_to_keep);
+        let name = self.experiment_name.as_str();
+        let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0']);
+        problems.require(plain, || {
+            format!("`trainer.experiment_name` names a folder: not empty and without slashes, found {name:?}")
+        });
+        problems.require(!self.local_log_dir.is_empty(), || "`trainer.local_log_dir` must not be empty".into());
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn due_dates() {
+        let due = |every| (1..=5).filter(|s| is_due(every, *s, 5)).collect::<Vec<_>>();
+        assert_eq!(due(2), [2, 4, 5]);
+        assert_eq!(due(-1), [0u64; 0]);
+        assert_eq!(due(0), [0u64; 0]);
+        assert_eq!(due(9), [5]);
+    }
+}

@@ -1,0 +1,98 @@
+//! `warm_start`: supervised learning from the oracle before reinforcement learning, for models that do not yet speak
+//! the format.
+
+use serde::{Deserialize, Serialize};
+
+use super::names::named_enum;
+use super::optim::{LrScheduler, Optim};
+use super::problems::Problems;
+
+named_enum! {
+    /// How much reasoning demonstrations hold.
+    pub enum WarmStartStyle {
+        /// A few words.
+        Brief = "brief",
+        /// Whole sentences.
+        Verbose = "verbose",
+    }
+}
+
+/// Supervised learning from the oracle before reinforcement learning.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct WarmStart {
+    /// Do it. Default true.
+    pub enabled: bool,
+    /// Most optimiser steps. Default 1000.
+    pub max_steps: u64,
+    /// Peak learning rate. Default 1e-3.
+    pub lr: f64,
+    /// Adam's decay rates of the first and second moment. Default [0.9, 0.999].
+    pub betas: [f64; 2],
+    /// Added to the root of the second moment. Default 1e-8.
+    pub eps: f64,
+    /// Decoupled weight decay. Default 0.01.
+    pub weight_decay: f64,
+    /// Global gradient norm is clipped to this; 0 leaves it alone. Default 1.0.
+    pub grad_clip: f64,
+    /// Optimiser steps over which the learning rate rises linearly from 0; 0 or less: none. Default 20.
+    pub lr_warmup_steps: i64,
+    /// What follows the warm-up. Default constant.
+    pub lr_scheduler: LrScheduler,
+    /// Demonstrated episodes per optimiser step. Default 32.
+    pub batch_size: usize,
+    /// Success rate on held-out training instances at which it ends; 1 goes on to `max_steps`. Default 0.45: room is
+    /// left for reinforcement learning to explore.
+    pub target_success: f64,
+    /// Optimiser steps between evaluations. Default 50.
+    pub eval_every: u64,
+    /// Instances per evaluation. Default 64.
+    pub eval_instances: usize,
+    /// How much reasoning demonstrations hold. Default brief.
+    pub style: WarmStartStyle,
+}
+
+impl Default for WarmStart {
+    fn default() -> Self {
+        Self {
+            enabled: true,
+            max_steps: 1000,
+            lr: 1e-3,
+            betas: [0.9, 0.999],
+            eps: 1e-8,
+            weight_decay: 0.01,
+            grad_clip: 1.0,
+            lr_warmup_steps: 20,
+            lr_scheduler: LrScheduler::Constant,
+            batch_size: 32,
+            target_success: 0.45,
+            eval_every: 50,
+            eval_instances: 64,
+            style: WarmStartStyle::Brief,
+        }
+    }
+}
+
+impl WarmStart {
+    /// The optimiser and its schedule.
+    pub fn optim(&self) -> Optim {
+        Optim {
+            lr: self.lr,
+            betas: self.betas,
+            eps: self.eps,
+            weight_decay: self.weight_decay,
+            lr_warmup_steps: self.lr_warmup_steps,
+            lr_scheduler: self.lr_scheduler,
+        }
+    }
+
+    pub(crate) fn check(&self, problems: &mut Problems) {
+        self.optim().check("warm_start", problems);
+        problems.require(self.max_steps >= 1, || "`warm_start.max_steps` must be at least 1, found 0".into());
+        problems.require(self.eval_every >= 1, || "`warm_start.eval_every` must be at least 1, found 0".into());
+        problems.non_negative("warm_start.grad_clip", self.grad_clip);
+        problems.at_least_one("warm_start.batch_size", self.batch_size);
+        problems.at_least_one("warm_start.eval_instances", self.eval_instances);
+        problems.unit_interval("warm_start.target_success", self.target_success);
+    }
+}
