@@ -4,13 +4,17 @@
 //! What is here: context, rollout, episodes, filter, advantages, losses, trainer, evaluation, warm start, run folder.
 //! What is not here: numerics (behind [`policy::Policy`]), HTTP, terminals.
 
+pub mod advantage;
+pub mod aggregate;
+pub mod config;
 pub mod context;
 pub mod dialogue;
 pub mod episode;
 pub mod guarded_env;
 pub mod instances;
+pub mod kl;
 pub mod parse;
-pub mod config;
 pub mod policy;
 pub mod rollout;
 pub mod rollout_metrics;
+pub mod tokens;
