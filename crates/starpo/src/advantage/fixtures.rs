@@ -71,7 +71,6 @@ pub(crate) struct Ragged {
     pub row_of: Vec<usize>,
     /// Flat tokens that masked columns follow directly.
     pub gaps: Vec<usize>,
-    pub width: usize,
 }
 
 impl Ragged {
@@ -90,7 +89,7 @@ impl Ragged {
             }
         }
         let rows = Rows::from_lengths(mask.iter().map(|row| row.iter().filter(|m| **m != 0.0).count()));
-        Self { rows, columns, row_of, gaps, width: mask.first().map_or(0, Vec::len) }
+        Self { rows, columns, row_of, gaps }
     }
 
     /// The unmasked entries of a [B, T] matrix.

@@ -32,7 +32,7 @@ pub struct TokenBaselineInputs<'a> {
 }
 
 /// A_t = G_t − b_t with b_t = Σ_i G_{i,t} W_{i,t} / (Σ_i W_{i,t} + 1e-8) over the group, W_t = Σ_{j ≤ t} w_j and
-/// w = 1 − 2π + Σπ².
+/// w = 1 − 2π + Σπ². Rows without a sampled token at the position do not take part.
 ///
 /// # Shapes
 /// Result: one per token; `returns` are the undiscounted rewards to go.
@@ -85,20 +85,14 @@ pub fn optimal_token_baseline(
                 let (mut numerator, mut denominator) = (0.0, 0.0);
                 for other in &group.rows {
                     let other = rows.range(*other);
-                    // The first token at or after the position has the reward to go of that position.
                     let at = match inputs.positions {
                         Some(positions) => other.start + positions[other.clone()].partition_point(|p| *p < here),
                         None => (other.start + here).min(other.end),
                     };
-                    let exact = at < other.end && position(at, other.start) == here;
-                    let weight = match (exact, inputs.positions) {
-                        (true, _) => cumulative[at],
-                        (false, Some(_)) if at > other.start => cumulative[at - 1],
-                        _ => 0.0,
-                    };
-                    let to_go = if at < other.end { returns[at] } else { 0.0 };
-                    numerator += to_go * weight;
-                    denominator += weight;
+                    if at < other.end && position(at, other.start) == here {
+                        numerator += returns[at] * cumulative[at];
+                        denominator += cumulative[at];
+                    }
                 }
                 advantages[t] = returns[t] - numerator / (denominator + 1e-8);
             }
