@@ -9,7 +9,7 @@
 
 use std::ops::Range;
 
-use crate::dialogue::Dialogue;
+use crate::dialogue::{Dialogue, DialogueError};
 use crate::parse::{ANSWER_CLOSE, ANSWER_OPEN, ParseOptions, THINK_CLOSE, THINK_OPEN, forced_opening};
 use crate::policy::Sequence;
 
@@ -123,6 +123,9 @@ pub enum ContextError {
     /// An option makes no sense.
     #[error("{0}")]
     Option(String),
+    /// The tokenizer or the template failed.
+    #[error(transparent)]
+    Dialogue(#[from] DialogueError),
 }
 
 /// Builds conversations.
@@ -145,18 +148,24 @@ impl<'d> Context<'d> {
             return Err(ContextError::Option("max_actions_per_turn is 0; a turn needs at least 1 action".into()));
         }
         for tag in [THINK_OPEN, THINK_CLOSE, ANSWER_OPEN, ANSWER_CLOSE] {
-            let found = dialogue.decode(&dialogue.encode_tag(tag));
+            let found = dialogue.decode(&dialogue.encode_tag(tag)?)?;
             if found.trim() != tag {
                 return Err(ContextError::Tag { tag, found });
             }
         }
-        let opening_tag = dialogue.encode_tag(forced_opening(options.enable_think));
-        if dialogue.opening(None, "").is_empty() {
+        let opening_tag = dialogue.encode_tag(forced_opening(options.enable_think))?;
+        if dialogue.opening(None, "")?.is_empty() {
             return Err(ContextError::EmptyOpening);
         }
         // What follows a finished response up to the first control token is the template's, and that token starts the
         // next turn. Control tokens are those that decode to nothing.
-        let turn_start = dialogue.next_user("", true).into_iter().find(|t| dialogue.decode(&[*t]).is_empty());
+        let mut turn_start = None;
+        for token in dialogue.next_user("", true)? {
+            if dialogue.decode(&[token])?.is_empty() {
+                turn_start = Some(token);
+                break;
+            }
+        }
         Ok(Self { dialogue, options, opening_tag, turn_start })
     }
 
@@ -244,24 +253,33 @@ impl<'d> Context<'d> {
     }
 
     /// Starts a conversation: everything up to where the first response begins.
-    pub fn begin(&self, env: &EnvPrompt, turn: &TurnState<'_>) -> Conversation {
+    ///
+    /// # Errors
+    /// [`DialogueError`] when a text cannot be encoded.
+    pub fn begin(&self, env: &EnvPrompt, turn: &TurnState<'_>) -> Result<Conversation, DialogueError> {
         let system = self.system_text(env);
         let user = self.user_text(env, turn);
         let mut conversation = Conversation { closed: true, ..Conversation::default() };
-        let opening = self.dialogue.opening(system.as_deref(), &user);
-        conversation.give(&opening);
+        conversation.give(&self.dialogue.opening(system.as_deref(), &user)?);
         conversation.give(&self.opening_tag);
-        conversation
+        Ok(conversation)
     }
 
     /// Appends the next user text, up to where the next response begins. Returns the range of what was appended.
-    pub fn next_turn(&self, conversation: &mut Conversation, env: &EnvPrompt, turn: &TurnState<'_>) -> Range<usize> {
+    ///
+    /// # Errors
+    /// [`DialogueError`] when the text cannot be encoded.
+    pub fn next_turn(
+        &self,
+        conversation: &mut Conversation,
+        env: &EnvPrompt,
+        turn: &TurnState<'_>,
+    ) -> Result<Range<usize>, DialogueError> {
         let start = conversation.tokens.len();
         let user = self.user_text(env, turn);
-        let given = self.dialogue.next_user(&user, conversation.closed);
-        conversation.give(&given);
+        conversation.give(&self.dialogue.next_user(&user, conversation.closed)?);
         conversation.give(&self.opening_tag);
-        start..conversation.tokens.len()
+        Ok(start..conversation.tokens.len())
     }
 
     /// Appends a sampled response. Returns its range.
@@ -276,18 +294,24 @@ impl<'d> Context<'d> {
 
     /// A response in the agent's own format, after the forced opening tag, ended by the end-of-turn token. Only the
     /// tags may become tokens of their own.
-    pub fn write_response(&self, reasoning: &str, actions: &[String]) -> Vec<u32> {
-        let answer = actions.join(&self.options.action_sep);
+    ///
+    /// # Errors
+    /// [`DialogueError`] when a text cannot be encoded.
+    pub fn write_response(&self, reasoning: &str, actions: &[String]) -> Result<Vec<u32>, DialogueError> {
+        let separator = match self.options.layout {
+            Layout::Full => format!(" {} ", self.options.action_sep),
+            Layout::Compact => self.options.action_sep.clone(),
+        };
         let mut tokens = Vec::new();
         if self.options.enable_think {
-            tokens.extend(self.dialogue.encode(reasoning));
-            tokens.extend(self.dialogue.encode_tag(THINK_CLOSE));
-            tokens.extend(self.dialogue.encode_tag(ANSWER_OPEN));
+            tokens.extend(self.dialogue.encode(reasoning)?);
+            tokens.extend(self.dialogue.encode_tag(THINK_CLOSE)?);
+            tokens.extend(self.dialogue.encode_tag(ANSWER_OPEN)?);
         }
-        tokens.extend(self.dialogue.encode(&answer));
-        tokens.extend(self.dialogue.encode_tag(ANSWER_CLOSE));
+        tokens.extend(self.dialogue.encode(&actions.join(&separator))?);
+        tokens.extend(self.dialogue.encode_tag(ANSWER_CLOSE)?);
         tokens.push(self.dialogue.end_of_turn());
-        tokens
+        Ok(tokens)
     }
 
     /// Which tokens the reference implementation trains: from after the turn-start token of every assistant turn up
@@ -406,3 +430,7 @@ pub fn python_float(x: f64) -> String {
 fn join_lines(parts: impl IntoIterator<Item = String>) -> String {
     parts.into_iter().filter(|p| !p.is_empty()).collect::<Vec<_>>().join("\n")
 }
+
+#[cfg(test)]
+#[path = "context_tests.rs"]
+mod tests;

@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ragen_envs::{Demonstration, EnvError, EnvSpec, Environment, Split, Step};
+use ragen_envs::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Split, Step};
 use rand_core::Rng;
 
 /// Why an environment could not answer.
@@ -104,9 +104,10 @@ impl GuardedEnv {
         &mut self,
         actions_left: usize,
         max_actions: usize,
+        style: DemoStyle,
         rng: &mut dyn Rng,
     ) -> Result<Option<Demonstration>, Fault> {
-        self.call(|env| Ok(env.demonstrate(actions_left, max_actions, rng)))
+        self.call(|env| Ok(env.demonstrate(actions_left, max_actions, style, rng)))
     }
 
     fn call<T>(&mut self, f: impl FnOnce(&mut Box<dyn Environment>) -> Result<T, EnvError>) -> Result<T, Fault> {

@@ -188,3 +188,46 @@ fn initial_key(env: &mut GuardedEnv, seed: u64, split: Split) -> Result<String, 
     env.reset(seed, split)?;
     env.state_key()
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::dialogue::scripted::{Trouble, line};
+
+    #[test]
+    fn training_seeds_advance_and_validation_seeds_do_not() {
+        let tag = line(Trouble::None, "");
+        let plan = [(tag.clone(), 5), (tag, 3)];
+        let mut seeds = SeedCounter::new(10_000);
+        for step in 0..4u64 {
+            // A counter restored from its serialised form goes on where it stood.
+            seeds = serde_json::from_str(&serde_json::to_string(&seeds).unwrap()).unwrap();
+            let groups = seeds.next_groups(&plan, &InstanceKeys::default());
+            let got: Vec<u64> = groups.iter().map(|g| g.seed).collect();
+            let first = 10_000 + 8 * step;
+            assert_eq!(got, (first..first + 8).collect::<Vec<_>>());
+            assert!(groups.iter().all(|g| g.split == Split::Train));
+            let val: Vec<u64> = validation_groups(&plan, 123).iter().map(|g| g.seed).collect();
+            assert_eq!(val, (123..131).collect::<Vec<_>>());
+        }
+    }
+
+    #[test]
+    fn an_environment_with_no_other_instances_does_not_stop_the_run() {
+        let tag = line(Trouble::None, "");
+        let validation = InstanceKeys::of(&validation_groups(&[(tag.clone(), 10)], 0));
+        let mut seeds = SeedCounter::new(0);
+        assert_eq!(seeds.next_seed(&tag, &validation), 100);
+        assert_eq!((seeds.skipped, seeds.overlapping), (100, 1));
+    }
+
+    #[test]
+    fn instances_that_fail_are_left_to_their_episodes() {
+        let tag = line(Trouble::ResetError, "");
+        let validation = InstanceKeys::of(&validation_groups(&[(tag.clone(), 4)], 0));
+        assert_eq!(validation.len(), 2);
+        let mut seeds = SeedCounter::new(0);
+        assert_eq!(seeds.next_seed(&tag, &validation), 1);
+        assert!(!validation.contains("other", "0 3") && validation.contains("line", "0 3"));
+    }
+}

@@ -7,7 +7,7 @@
 //! episode becomes depends on its own tokens and its own random stream only, never on who finishes first.
 
 use crate::context::{Context, ContextOptions, Conversation, EnvPrompt, PreviousTurn, TurnState};
-use crate::dialogue::Dialogue;
+use crate::dialogue::{Dialogue, DialogueError};
 use crate::episode::{Episode, Outcome, Turn, TurnInfo};
 use crate::guarded_env::{Fault, GuardedEnv};
 use crate::instances::Group;
@@ -72,6 +72,9 @@ pub enum RolloutError {
     /// Tokenizer, template and format do not fit together.
     #[error(transparent)]
     Context(#[from] crate::context::ContextError),
+    /// The tokenizer or the template failed.
+    #[error(transparent)]
+    Dialogue(#[from] DialogueError),
     /// A session broke its contract.
     #[error("the generation session broke its contract: {0}")]
     Session(String),
@@ -103,7 +106,7 @@ pub fn collect(
     let mut players: Vec<Player> = Vec::with_capacity(groups.len() * options.group_size);
     for (g, group) in groups.iter().enumerate() {
         for member in 0..options.group_size {
-            players.push(Player::start(&context, group, g, member, options));
+            players.push(Player::start(&context, group, g, member, options)?);
         }
     }
     let mut session = policy.session(&sampling, options.max_batch)?;
@@ -213,7 +216,13 @@ struct Player {
 }
 
 impl Player {
-    fn start(context: &Context<'_>, group: &Group, group_id: usize, member: usize, options: &RolloutOptions) -> Self {
+    fn start(
+        context: &Context<'_>,
+        group: &Group,
+        group_id: usize,
+        member: usize,
+        options: &RolloutOptions,
+    ) -> Result<Self, DialogueError> {
         let mut player = Self {
             group: group.clone(),
             group_id,
@@ -226,35 +235,22 @@ impl Player {
             turns: Vec::with_capacity(options.max_turn),
             open: Turn::default(),
             num_actions: 0,
-            outcome: None,
+            outcome: (group.tag.max_actions_per_traj == 0).then_some(Outcome::ActionBudget),
         };
-        if let Err(fault) = player.reset(context) {
-            player.outcome = Some(fault.into());
+        match reset(group) {
+            Ok((env, state, state_key)) => {
+                player.prompt = group.tag.prompt(env.spec(), context.options().legend_from_env_config);
+                player.env = Some(env);
+                let actions_left = group.tag.max_actions_per_traj;
+                let turn = TurnState { turn: 1, state: &state, actions_left, previous: None };
+                player.conversation = context.begin(&player.prompt, &turn)?;
+                let prompt = 0..player.conversation.len();
+                let user = context.user_text(&player.prompt, &turn);
+                player.open = Turn { prompt, user, actions_left, state, state_key, ..Turn::default() };
+            }
+            Err(fault) => player.outcome = Some(fault.into()),
         }
-        player
-    }
-
-    fn reset(&mut self, context: &Context<'_>) -> Result<(), Fault> {
-        let tag = &self.group.tag;
-        let mut env = GuardedEnv::make(&*tag.make)?;
-        let state = env.reset(self.group.seed, self.group.split)?;
-        let state_key = env.state_key()?;
-        self.prompt = tag.prompt(env.spec(), context.options().legend_from_env_config);
-        self.env = Some(env);
-        let turn = TurnState { turn: 1, state: &state, actions_left: tag.max_actions_per_traj, previous: None };
-        self.conversation = context.begin(&self.prompt, &turn);
-        self.open = Turn {
-            prompt: 0..self.conversation.len(),
-            user: context.user_text(&self.prompt, &turn),
-            actions_left: tag.max_actions_per_traj,
-            state,
-            state_key,
-            ..Turn::default()
-        };
-        if tag.max_actions_per_traj == 0 {
-            self.outcome = Some(Outcome::ActionBudget);
-        }
-        Ok(())
+        Ok(player)
     }
 
     /// Takes a response: records it, executes its actions, prepares the next turn.
@@ -276,8 +272,9 @@ impl Player {
         turn.response = context.respond(&mut self.conversation, &response.tokens);
         self.log_probs.extend_from_slice(&response.log_probs);
         self.sampling_log_probs.extend_from_slice(&response.sampling_log_probs);
-        turn.stopped = response.stopped;
-        read_response(context, &response.tokens, &mut turn);
+        let stopped = response.stopped;
+        turn.stopped = stopped;
+        read_response(context, &response.tokens, &mut turn)?;
         let played = self.play(&mut turn, options);
         self.num_actions += turn.executed;
         let previous = PreviousTurn { reward: turn.reward, no_valid_action: turn.valid.is_empty() };
@@ -290,19 +287,17 @@ impl Player {
         self.outcome = over.or_else(|| {
             if self.num_actions >= max_actions {
                 Some(Outcome::ActionBudget)
+            } else if !stopped && n < options.response_length {
+                // Only a full context cuts a response before its own limit.
+                Some(Outcome::ContextLimit)
             } else if self.turns.len() >= options.max_turn {
                 Some(Outcome::TurnLimit)
-            } else if n == 0 {
-                // Only a full context leaves no room for a single token.
-                Some(Outcome::ContextLimit)
             } else {
                 None
             }
         });
-        if self.outcome.is_none()
-            && let Err(fault) = self.prepare_next(context, previous)
-        {
-            self.outcome = Some(fault.into());
+        if self.outcome.is_none() {
+            self.prepare_next(context, previous)?;
         }
         Ok(())
     }
@@ -343,15 +338,22 @@ impl Player {
         Ok(None)
     }
 
-    fn prepare_next(&mut self, context: &Context<'_>, previous: PreviousTurn) -> Result<(), Fault> {
-        let Some(env) = self.env.as_mut() else {
-            return Err(Fault::Error("there is no environment".into()));
+    /// Shows the state after a turn. A fault of the environment ends the episode.
+    fn prepare_next(&mut self, context: &Context<'_>, previous: PreviousTurn) -> Result<(), DialogueError> {
+        let shown = match self.env.as_mut() {
+            Some(env) => env.render().and_then(|state| Ok((state, env.state_key()?))),
+            None => Err(Fault::Error("there is no environment".into())),
         };
-        let state = env.render()?;
-        let state_key = env.state_key()?;
+        let (state, state_key) = match shown {
+            Ok(shown) => shown,
+            Err(fault) => {
+                self.outcome = Some(fault.into());
+                return Ok(());
+            }
+        };
         let actions_left = self.group.tag.max_actions_per_traj.saturating_sub(self.num_actions);
         let turn = TurnState { turn: self.turns.len() + 1, state: &state, actions_left, previous: Some(previous) };
-        let prompt = context.next_turn(&mut self.conversation, &self.prompt, &turn);
+        let prompt = context.next_turn(&mut self.conversation, &self.prompt, &turn)?;
         let user = context.user_text(&self.prompt, &turn);
         self.open = Turn { prompt, user, state, state_key, actions_left, ..Turn::default() };
         Ok(())
@@ -391,6 +393,14 @@ impl Player {
     }
 }
 
+/// Makes a member's environment and starts its episode: the environment, its first state, the state's key.
+fn reset(group: &Group) -> Result<(GuardedEnv, String, String), Fault> {
+    let mut env = GuardedEnv::make(&*group.tag.make)?;
+    let state = env.reset(group.seed, group.split)?;
+    let state_key = env.state_key()?;
+    Ok((env, state, state_key))
+}
+
 impl From<Fault> for Outcome {
     fn from(fault: Fault) -> Self {
         match fault {
@@ -401,9 +411,9 @@ impl From<Fault> for Outcome {
 }
 
 /// Reads a response into its turn: text, actions, and which tokens are its reasoning.
-fn read_response(context: &Context<'_>, tokens: &[u32], turn: &mut Turn) {
+fn read_response(context: &Context<'_>, tokens: &[u32], turn: &mut Turn) -> Result<(), DialogueError> {
     let dialogue = context.dialogue();
-    turn.text = dialogue.decode(tokens);
+    turn.text = dialogue.decode(tokens)?;
     let parsed = parse(&turn.text, &context.options().parse_options());
     turn.format_ok = parsed.format_ok;
     turn.has_reasoning = !parsed.reasoning.is_empty();
@@ -418,7 +428,7 @@ fn read_response(context: &Context<'_>, tokens: &[u32], turn: &mut Turn) {
         let (mut low, mut high) = (0, tokens.len());
         while low < high {
             let middle = low + (high - low).div_ceil(2);
-            if dialogue.decode(&tokens[..middle]).len() <= end {
+            if dialogue.decode(&tokens[..middle])?.len() <= end {
                 low = middle;
             } else {
                 high = middle - 1;
@@ -426,4 +436,9 @@ fn read_response(context: &Context<'_>, tokens: &[u32], turn: &mut Turn) {
         }
         turn.reasoning = Some(turn.response.start..turn.response.start + low);
     }
+    Ok(())
 }
+
+#[cfg(test)]
+#[path = "rollout_tests.rs"]
+mod tests;

@@ -1,0 +1,289 @@
+//! Demonstrations as training sequences, in exactly the token layout of rollouts.
+//!
+//! What is here: playing the oracle on training instances and writing its turns down as the agent would say them.
+//! What is not here: training on them.
+//!
+//! Two things make the data cover what the agent will see once it plays by itself: some turns take fewer actions than
+//! allowed, so that later turns occur; and some turns are played with random actions. Those are in the conversation
+//! but not trained; the turns after them show how to go on from an imperfect state.
+
+use ragen_envs::{DemoStyle, Split};
+use rand_chacha::ChaCha8Rng;
+use rand_core::{Rng, SeedableRng};
+
+use crate::context::{Context, ContextError, ContextOptions, Conversation, EnvPrompt, PreviousTurn, TurnState};
+use crate::dialogue::{Dialogue, DialogueError};
+use crate::evaluate::below;
+use crate::guarded_env::{Fault, GuardedEnv};
+use crate::instances::{EnvTag, InstanceKeys, SeedCounter};
+use crate::policy::Sequence;
+use crate::rollout::sampling_seed;
+
+/// How demonstrations are made.
+#[derive(Clone, Debug, PartialEq)]
+pub struct WarmStartDataOptions {
+    /// Most turns in an episode.
+    pub max_turn: usize,
+    /// Longest sequence; an episode ends before the turn that would go beyond it.
+    pub max_model_len: usize,
+    /// How wordy the reasoning is.
+    pub style: DemoStyle,
+    /// Probability that a turn takes fewer actions than it may, their number being uniform from 1.
+    pub fewer_actions_prob: f64,
+    /// Probability that a turn is played with random actions and not trained.
+    pub random_turn_prob: f64,
+    /// Seed of wording and of these choices.
+    pub seed: u64,
+}
+
+impl Default for WarmStartDataOptions {
+    fn default() -> Self {
+        Self {
+            max_turn: 5,
+            max_model_len: usize::MAX,
+            style: DemoStyle::Brief,
+            fewer_actions_prob: 0.3,
+            random_turn_prob: 0.15,
+            seed: 0,
+        }
+    }
+}
+
+/// Demonstrations, and what became of the instances that gave none.
+#[derive(Clone, Debug, Default, PartialEq)]
+pub struct WarmStartData {
+    /// One sequence per episode; the tokens of demonstrated responses, with their end-of-turn token, are `sampled`.
+    pub sequences: Vec<Sequence>,
+    /// Episodes among them that reached the goal.
+    pub solved: usize,
+    /// Demonstrated turns.
+    pub turns: usize,
+    /// Turns played with random actions.
+    pub random_turns: usize,
+    /// Instances without a demonstration (no oracle, unsolvable, or too long already at the start).
+    pub without_demonstration: usize,
+    /// Instances whose environment failed.
+    pub faults: usize,
+}
+
+/// What stops the making of demonstrations.
+#[derive(Debug, thiserror::Error)]
+pub enum WarmStartDataError {
+    /// Tokenizer, template and format do not fit together.
+    #[error(transparent)]
+    Context(#[from] ContextError),
+    /// The tokenizer or the template failed.
+    #[error(transparent)]
+    Dialogue(#[from] DialogueError),
+    /// Too many instances in a row gave nothing.
+    #[error(
+        "{tried} training instances of `{tag}` in a row gave no demonstration (last reason: {reason}); an environment \
+         without an oracle cannot be warm-started"
+    )]
+    NoDemonstrations {
+        /// The tag.
+        tag: String,
+        /// Instances tried.
+        tried: usize,
+        /// What was wrong with the last one.
+        reason: String,
+    },
+}
+
+/// Instances in a row that may give nothing.
+const MAX_FRUITLESS: usize = 200;
+/// Keeps these random streams apart from those of sampling.
+const DEMO_STREAM: u64 = 0x0064_656D_6F73;
+
+/// Makes `count` demonstrations of `tag` from the next training seeds.
+///
+/// # Errors
+/// [`WarmStartDataError`] when the environment offers none or the tokenizer fails.
+pub fn demonstrations(
+    dialogue: &dyn Dialogue,
+    context: &ContextOptions,
+    tag: &EnvTag,
+    count: usize,
+    seeds: &mut SeedCounter,
+    validation: &InstanceKeys,
+    options: &WarmStartDataOptions,
+) -> Result<WarmStartData, WarmStartDataError> {
+    let context = Context::new(dialogue, context.clone())?;
+    let mut data = WarmStartData::default();
+    let mut fruitless = 0;
+    while data.sequences.len() < count {
+        let seed = seeds.next_seed(tag, validation);
+        let rng = ChaCha8Rng::seed_from_u64(sampling_seed(options.seed, DEMO_STREAM, seed, 0));
+        let mut demo = Demo { context: &context, tag, options, rng, data: &mut data };
+        let reason = match demo.play(seed)? {
+            Ok(Some(sequence)) => {
+                data.sequences.push(sequence);
+                fruitless = 0;
+                continue;
+            }
+            Ok(None) => {
+                data.without_demonstration += 1;
+                "nothing was demonstrated".to_owned()
+            }
+            Err(fault) => {
+                data.faults += 1;
+                fault.to_string()
+            }
+        };
+        fruitless += 1;
+        if fruitless >= MAX_FRUITLESS {
+            return Err(WarmStartDataError::NoDemonstrations { tag: tag.tag.clone(), tried: fruitless, reason });
+        }
+    }
+    Ok(data)
+}
+
+/// What a turn brought.
+struct Played {
+    /// It was played with random actions.
+    random: bool,
+    /// Whether the goal was reached, when the environment ended.
+    done: Option<bool>,
+    reward: f64,
+}
+
+/// One demonstration in the making.
+struct Demo<'a> {
+    context: &'a Context<'a>,
+    tag: &'a EnvTag,
+    options: &'a WarmStartDataOptions,
+    rng: ChaCha8Rng,
+    data: &'a mut WarmStartData,
+}
+
+impl Demo<'_> {
+    /// Plays one instance. `Ok(Ok(None))`: nothing was demonstrated.
+    fn play(&mut self, seed: u64) -> Result<Result<Option<Sequence>, Fault>, DialogueError> {
+        let start = || -> Result<(GuardedEnv, String), Fault> {
+            let mut env = GuardedEnv::make(&*self.tag.make)?;
+            let state = env.reset(seed, Split::Train)?;
+            Ok((env, state))
+        };
+        let (mut env, state) = match start() {
+            Ok(started) => started,
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let prompt = self.tag.prompt(env.spec(), self.context.options().legend_from_env_config);
+        let mut left = self.tag.max_actions_per_traj;
+        let turn = TurnState { turn: 1, state: &state, actions_left: left, previous: None };
+        let mut conversation = self.context.begin(&prompt, &turn)?;
+        // Where the last demonstrated response ends: what follows it is cut off in the end.
+        let mut end = 0;
+        let mut demonstrated = 0;
+        for turn in 1..=self.options.max_turn {
+            let Played { random, done, reward } = match self.turn(&mut env, &mut conversation, turn, &mut left)? {
+                Ok(Some(played)) => played,
+                Ok(None) => break,
+                // What was demonstrated before the fault remains right.
+                Err(fault) if end == 0 => return Ok(Err(fault)),
+                Err(_) => break,
+            };
+            if conversation.len() > self.options.max_model_len {
+                break;
+            }
+            if random {
+                self.data.random_turns += 1;
+            } else {
+                end = conversation.len();
+                demonstrated += 1;
+            }
+            match done {
+                Some(success) => {
+                    self.data.solved += usize::from(success && !random);
+                    break;
+                }
+                None if left == 0 => break,
+                None => {}
+            }
+            if !self.show(&mut env, &mut conversation, &prompt, turn + 1, left, reward)? {
+                break;
+            }
+        }
+        self.data.turns += demonstrated;
+        conversation.truncate(end);
+        Ok(Ok((demonstrated > 0).then(|| conversation.into_sequence())))
+    }
+
+    /// Plays one turn; `None` when the oracle knows nothing more.
+    fn turn(
+        &mut self,
+        env: &mut GuardedEnv,
+        conversation: &mut Conversation,
+        turn: usize,
+        left: &mut usize,
+    ) -> Result<Result<Option<Played>, Fault>, DialogueError> {
+        let most = self.context.options().max_actions_per_turn.min(*left);
+        let mut allowed = most;
+        if most > 1 && self.chance(self.options.fewer_actions_prob) {
+            allowed = 1 + below(&mut self.rng, most as u64 - 1) as usize;
+        }
+        let demonstration = match env.demonstrate(*left, allowed, self.options.style, &mut self.rng) {
+            Ok(Some(demonstration)) if !demonstration.actions.is_empty() => demonstration,
+            Ok(_) => return Ok(Ok(None)),
+            Err(fault) => return Ok(Err(fault)),
+        };
+        let mut actions = demonstration.actions;
+        actions.truncate(most);
+        // A random turn needs a later one in which to recover.
+        let mut random = turn < self.options.max_turn && *left > most && self.chance(self.options.random_turn_prob);
+        if random {
+            match env.available_actions() {
+                Ok(all) if !all.is_empty() => {
+                    actions = (0..actions.len())
+                        .filter_map(|_| all.get(below(&mut self.rng, all.len() as u64) as usize).cloned())
+                        .collect();
+                }
+                Ok(_) => random = false,
+                Err(fault) => return Ok(Err(fault)),
+            }
+        }
+        let response = self.context.write_response(&demonstration.reasoning, &actions)?;
+        if random {
+            self.context.respond_given(conversation, &response);
+        } else {
+            self.context.respond(conversation, &response);
+        }
+        let mut reward = 0.0;
+        for action in &actions {
+            let step = match env.step(action) {
+                Ok(step) => step,
+                Err(fault) => return Ok(Err(fault)),
+            };
+            *left = left.saturating_sub(1);
+            reward += step.reward;
+            if step.terminated || step.truncated {
+                return Ok(Ok(Some(Played { random, done: Some(step.info.success), reward })));
+            }
+        }
+        Ok(Ok(Some(Played { random, done: None, reward })))
+    }
+
+    /// Shows the next state. False when the environment failed or the sequence is full.
+    fn show(
+        &mut self,
+        env: &mut GuardedEnv,
+        conversation: &mut Conversation,
+        prompt: &EnvPrompt,
+        turn: usize,
+        actions_left: usize,
+        reward: f64,
+    ) -> Result<bool, DialogueError> {
+        let Ok(state) = env.render() else { return Ok(false) };
+        let previous = Some(PreviousTurn { reward, no_valid_action: false });
+        self.context.next_turn(conversation, prompt, &TurnState { turn, state: &state, actions_left, previous })?;
+        Ok(conversation.len() < self.options.max_model_len)
+    }
+
+    fn chance(&mut self, probability: f64) -> bool {
+        ((self.rng.next_u64() >> 11) as f64) * (1.0 / (1u64 << 53) as f64) < probability
+    }
+}
+
+#[cfg(test)]
+#[path = "warm_start_data_tests.rs"]
+mod tests;
