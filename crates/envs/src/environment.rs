@@ -55,6 +55,14 @@ pub struct Step {
     pub info: Info,
 }
 
+impl Step {
+    /// The answer to an action that the environment does not understand: nothing happened, nothing was paid.
+    #[must_use]
+    pub fn not_understood(observation: String) -> Self {
+        Self { observation, reward: 0.0, terminated: false, truncated: false, info: Info::default() }
+    }
+}
+
 /// A turn that a competent player would take, for the warm start.
 #[derive(Clone, Debug, PartialEq)]
 pub struct Demonstration {
@@ -105,6 +113,23 @@ pub enum EnvError {
     },
 }
 
+impl EnvError {
+    /// A step before the first reset.
+    #[must_use]
+    pub fn not_started(env_type: &str) -> Self {
+        EnvError::Play { env_type: env_type.to_owned(), message: "step before reset; call reset first".to_owned() }
+    }
+
+    /// A step after the end of the episode.
+    #[must_use]
+    pub fn ended(env_type: &str) -> Self {
+        EnvError::Play {
+            env_type: env_type.to_owned(),
+            message: "step after the end of the episode; call reset first".to_owned(),
+        }
+    }
+}
+
 /// A text environment. One value plays one episode at a time; `reset` starts the next one.
 ///
 /// The same seed and split give the same instance and, for the same actions, the same observations and rewards.
@@ -147,6 +172,13 @@ pub trait Environment: Send {
     fn oracle(&self, actions_left: usize) -> Vec<String> {
         let _ = actions_left;
         Vec::new()
+    }
+
+    /// The probability that the best player reaches the goal from here with that many actions left; `None` when it is
+    /// not known. The oracle reaches it on average.
+    fn optimum(&self, actions_left: usize) -> Option<f64> {
+        let _ = actions_left;
+        None
     }
 
     /// A turn of at most `max_actions` actions as the oracle would take it, with its reasoning in words.

@@ -8,6 +8,17 @@ use serde_json::Value;
 use super::ENV_TYPE;
 use crate::EnvError;
 use crate::config::{check_range, read, refuse};
+use crate::symbols::{self, ObservationFormat};
+
+/// Rules and goal in words.
+pub const INSTRUCTION: &str = "You play Sokoban. Push every box onto a target. Walking into a box pushes it one cell \
+                               if the cell behind it is free. Boxes cannot be pulled, and two in a row cannot be \
+                               pushed.";
+/// [`INSTRUCTION`] for observations with coordinates.
+pub const INSTRUCTION_COORD: &str = "You play Sokoban. Push every box onto a target. Walking into a box pushes it one \
+                                     cell if the cell behind it is free. Boxes cannot be pulled, and two in a row \
+                                     cannot be pushed. Positions are (row, column), counted from (0, 0) at the top \
+                                     left: Down adds a row, Right adds a column.";
 
 /// Symbols of wall, floor, target, box on target, box, player, player on target.
 pub(super) const SYMBOLS: [char; 7] = ['#', '_', 'O', '√', 'X', 'P', 'S'];
@@ -24,19 +35,6 @@ const KEYS: [&str; 10] = [
     "grid_vocab",
     "render_mode",
 ];
-
-/// How a state is written down.
-#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ObservationFormat {
-    /// One symbol a cell, one line a row.
-    #[default]
-    Grid,
-    /// Lists of (row, column) positions.
-    Coord,
-    /// Both, the positions first.
-    GridCoord,
-}
 
 /// Settings of the Sokoban environment, with RAGEN's names and defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -133,69 +131,20 @@ impl SokobanConfig {
 
     /// The symbols in use, in the order of the cell codes.
     pub(super) fn symbols(&self) -> Result<[char; 7], EnvError> {
-        let mut symbols = SYMBOLS;
-        for (code, symbol) in &self.grid_lookup {
-            let slot = code.parse::<usize>().ok().and_then(|code| symbols.get_mut(code)).ok_or_else(|| {
-                refuse(ENV_TYPE, format!("setting `grid_lookup`: expected cell codes 0 to 6, found `{code}`"))
-            })?;
-            let mut chars = symbol.chars();
-            match (chars.next(), chars.next()) {
-                (Some(one), None) if !one.is_whitespace() && !one.is_control() => *slot = one,
-                _ => {
-                    return Err(refuse(
-                        ENV_TYPE,
-                        format!("setting `grid_lookup.{code}`: expected one visible character, found {symbol:?}"),
-                    ));
-                }
-            }
-        }
-        for i in 0..symbols.len() {
-            if let Some(other) = symbols[..i].iter().position(|&symbol| symbol == symbols[i]) {
-                return Err(refuse(
-                    ENV_TYPE,
-                    format!("setting `grid_lookup`: codes {other} and {i} share the symbol `{}`", symbols[i]),
-                ));
-            }
-        }
-        Ok(symbols)
+        symbols::lookup(ENV_TYPE, SYMBOLS, &self.grid_lookup)
     }
 
     /// Symbols with their meanings; empty when no grid is shown.
     pub(super) fn legend(&self, symbols: &[char; 7]) -> Result<Vec<(String, String)>, EnvError> {
-        let mut legend: Vec<(String, String)> =
-            symbols.iter().zip(MEANINGS).map(|(symbol, meaning)| (symbol.to_string(), meaning.to_owned())).collect();
-        for (symbol, meaning) in &self.grid_vocab {
-            match legend.iter_mut().find(|(known, _)| known == symbol) {
-                Some(entry) => entry.1.clone_from(meaning),
-                None => {
-                    let known: String = symbols.iter().collect();
-                    return Err(refuse(
-                        ENV_TYPE,
-                        format!("setting `grid_vocab`: expected symbols out of `{known}`, found `{symbol}`"),
-                    ));
-                }
-            }
-        }
-        if self.observation_format == ObservationFormat::Coord {
-            legend.clear();
-        }
-        Ok(legend)
+        symbols::legend(ENV_TYPE, symbols, &MEANINGS, &self.grid_vocab, self.observation_format)
     }
 
     /// Rules and goal in words.
-    pub(super) fn instruction(&self) -> String {
-        let mut text = String::from(
-            "You play Sokoban. Push every box onto a target. Walking into a box pushes it one cell if the cell behind \
-             it is free. Boxes cannot be pulled, and two in a row cannot be pushed.",
-        );
-        if self.observation_format != ObservationFormat::Grid {
-            let (rows, cols) = self.dims();
-            text.push_str(&format!(
-                " Positions are (row, column), from (0, 0) at the top left to ({}, {}) at the bottom right.",
-                rows - 1,
-                cols - 1
-            ));
+    #[must_use]
+    pub fn instruction(&self) -> &'static str {
+        match self.observation_format {
+            ObservationFormat::Grid => INSTRUCTION,
+            ObservationFormat::Coord | ObservationFormat::GridCoord => INSTRUCTION_COORD,
         }
-        text
     }
 }

@@ -13,7 +13,7 @@ mod reverse;
 pub mod solve;
 
 pub use board::{Board, Cell, Direction, Outcome};
-pub use config::{ObservationFormat, SokobanConfig};
+pub use config::{INSTRUCTION, INSTRUCTION_COORD, SokobanConfig};
 
 use rand_core::Rng;
 use serde_json::Value;
@@ -43,7 +43,7 @@ impl Sokoban {
         let symbols = config.symbols()?;
         let spec = EnvSpec {
             env_type: ENV_TYPE.to_owned(),
-            instruction: config.instruction(),
+            instruction: config.instruction().to_owned(),
             actions: Direction::ALL.iter().map(|direction| direction.name().to_owned()).collect(),
             legend: config.legend(&symbols)?,
         };
@@ -93,25 +93,13 @@ impl Environment for Sokoban {
 
     fn step(&mut self, action: &str) -> Result<Step, EnvError> {
         let Some(board) = self.board.as_mut() else {
-            return Err(EnvError::Play {
-                env_type: ENV_TYPE.to_owned(),
-                message: "step before reset; call reset first".to_owned(),
-            });
+            return Err(EnvError::not_started(ENV_TYPE));
         };
         if self.over {
-            return Err(EnvError::Play {
-                env_type: ENV_TYPE.to_owned(),
-                message: "step after the end of the episode; call reset first".to_owned(),
-            });
+            return Err(EnvError::ended(ENV_TYPE));
         }
         let Some(direction) = Direction::parse(action) else {
-            return Ok(Step {
-                observation: self.render(),
-                reward: 0.0,
-                terminated: false,
-                truncated: false,
-                info: Info::default(),
-            });
+            return Ok(Step::not_understood(self.render()));
         };
         let before = board.boxes_on_target();
         let outcome = board.step(direction);
@@ -152,6 +140,11 @@ impl Environment for Sokoban {
 
     fn oracle(&self, actions_left: usize) -> Vec<String> {
         self.plan(actions_left).into_iter().map(|direction| direction.name().to_owned()).collect()
+    }
+
+    fn optimum(&self, actions_left: usize) -> Option<f64> {
+        let solved = self.board.as_ref().is_some_and(Board::solved);
+        Some(if solved || !self.plan(actions_left).is_empty() { 1.0 } else { 0.0 })
     }
 
     fn demonstrate(

@@ -1,16 +1,11 @@
 //! The text of a Sokoban state: grid, coordinates, or both.
 
-use super::{Board, Cell, ObservationFormat};
+use super::{Board, Cell};
+use crate::symbols::{ObservationFormat, positions};
 
 /// Writes a state down.
 pub(super) fn observation(board: &Board, symbols: &[char; 7], format: ObservationFormat) -> String {
-    match format {
-        ObservationFormat::Grid => board.draw(symbols),
-        ObservationFormat::Coord => coordinates(board),
-        ObservationFormat::GridCoord => {
-            format!("Coordinates: \n{}\nGrid Map: \n{}", coordinates(board), board.draw(symbols))
-        }
-    }
+    format.compose(|| board.draw(symbols), || coordinates(board))
 }
 
 /// Size and positions; kinds that do not occur are left out, and so are the walls (as in RAGEN).
@@ -25,18 +20,10 @@ fn coordinates(board: &Board) -> String {
         ("Player on target", Cell::Player, player_on_target),
     ];
     for (name, kind, shown) in kinds {
-        let places: Vec<String> = board
-            .state()
-            .iter()
-            .enumerate()
-            .filter(|&(_, &cell)| cell == kind)
-            .map(|(i, _)| {
-                let (row, col) = board.position(i);
-                format!("({row}, {col})")
-            })
-            .collect();
+        let cells = board.state().iter().enumerate().filter(|&(_, &cell)| cell == kind);
+        let places = positions(cells.map(|(i, _)| board.position(i)));
         if shown && !places.is_empty() {
-            text.push_str(&format!("\n{name}: {}", places.join(", ")));
+            text.push_str(&format!("\n{name}: {places}"));
         }
     }
     text

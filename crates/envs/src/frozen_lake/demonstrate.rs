@@ -1,0 +1,66 @@
+//! Reasoning in words for a FrozenLake turn.
+
+use rand_core::Rng;
+
+use super::{Lake, Move, Tile};
+use crate::rng::index_below;
+use crate::{DemoStyle, Demonstration};
+
+/// Words for a turn that executes `plan` from `player`; `None` for an empty plan.
+pub(super) fn turn(
+    lake: &Lake,
+    player: usize,
+    plan: &[Move],
+    style: DemoStyle,
+    rng: &mut dyn Rng,
+) -> Option<Demonstration> {
+    let way = lower(*plan.first()?);
+    let ((r, c), (gr, gc)) = (lake.position(player), lake.position(lake.goal()));
+    let hole = Move::ALL
+        .into_iter()
+        .map(|way| lake.neighbour(player, way))
+        .find(|&cell| lake.tile(cell) == Tile::Hole)
+        .map(|cell| lake.position(cell));
+    let choice = index_below(rng, 3);
+    let reasoning = match (style, hole) {
+        (DemoStyle::Brief, None) => match choice {
+            0 => format!("P {r},{c} goal {gr},{gc}: go {way}."),
+            1 => format!("Goal {gr},{gc} from {r},{c}: {way}."),
+            _ => format!("At {r},{c}, goal {gr},{gc}. Move {way}."),
+        },
+        (DemoStyle::Brief, Some((hr, hc))) => match choice {
+            0 => format!("P {r},{c} goal {gr},{gc} hole {hr},{hc}: go {way}."),
+            1 => format!("Avoid hole {hr},{hc}. Goal {gr},{gc} from {r},{c}: {way}."),
+            _ => format!("At {r},{c}, hole {hr},{hc} near, goal {gr},{gc}. Move {way}."),
+        },
+        (DemoStyle::Verbose, None) => match choice {
+            0 => format!("I am at ({r}, {c}) and the goal is at ({gr}, {gc}). No hole is next to me, so I go {way}."),
+            1 => format!("The goal lies at ({gr}, {gc}). From ({r}, {c}) the best move is {way}."),
+            _ => format!("From ({r}, {c}) I head for the goal at ({gr}, {gc}); going {way} is the safest way there."),
+        },
+        (DemoStyle::Verbose, Some((hr, hc))) => match choice {
+            0 => format!(
+                "I am at ({r}, {c}), the goal is at ({gr}, {gc}), and there is a hole at ({hr}, {hc}). Going {way} is \
+                 the best I can do without falling in."
+            ),
+            1 => format!(
+                "The hole at ({hr}, {hc}) is close. From ({r}, {c}) I go {way} to reach the goal at ({gr}, {gc})."
+            ),
+            _ => format!(
+                "The ice may slip, and ({hr}, {hc}) is a hole right beside me. Towards the goal at ({gr}, {gc}) I go \
+                 {way} from ({r}, {c})."
+            ),
+        },
+    };
+    let actions = plan.iter().map(|way| way.name().to_owned()).collect();
+    Some(Demonstration { reasoning, actions })
+}
+
+fn lower(way: Move) -> &'static str {
+    match way {
+        Move::Left => "left",
+        Move::Down => "down",
+        Move::Right => "right",
+        Move::Up => "up",
+    }
+}
