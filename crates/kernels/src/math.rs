@@ -24,6 +24,31 @@ const EXP_HIGHEST: f32 = 88.722_83;
 /// stays NaN. Cody–Waite reduction to `|r| ≤ ln(2)/2` and a polynomial.
 #[inline(always)]
 pub fn exp(x: f32) -> f32 {
+    let (p, shifted) = reduced(x);
+    // 2ⁿ in two factors, since n = 128 still occurs for finite results.
+    let exponent = (shifted.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
+    let half = exponent >> 1;
+    let rest = exponent.wrapping_sub(half);
+    let y = p * power_of_two(half) * power_of_two(rest);
+    let y = if x < EXP_LOWEST { 0.0 } else { y };
+    if x > EXP_HIGHEST { f32::INFINITY } else { y }
+}
+
+/// The bits of [`exp`] at two thirds of its cost, for arguments that are at most 88 or NaN: differences to a maximum,
+/// log-probabilities.
+#[inline(always)]
+pub fn exp_nonpositive(x: f32) -> f32 {
+    let (p, shifted) = reduced(x);
+    // Shifted up to the exponent's field, n is all that is left of `shifted`; adding it there multiplies by 2ⁿ. NaN
+    // stays NaN only by luck of its bits, hence the last line.
+    let y = f32::from_bits(p.to_bits().wrapping_add(shifted.to_bits() << 23));
+    let y = if x < EXP_LOWEST { 0.0 } else { y };
+    if x.is_nan() { x } else { y }
+}
+
+/// `eʳ` for `x = n ln 2 + r` with integral n and `|r| ≤ ln(2)/2`, and n in the low bits of a float.
+#[inline(always)]
+fn reduced(x: f32) -> (f32, f32) {
     let shifted = x.mul_add(std::f32::consts::LOG2_E, ROUND);
     let n = shifted - ROUND;
     let r = n.mul_add(-LN2_HIGH, x);
@@ -35,14 +60,7 @@ pub fn exp(x: f32) -> f32 {
     p = r.mul_add(p, 1.0 / 24.0);
     p = r.mul_add(p, 1.0 / 6.0);
     p = r.mul_add(p, 0.5);
-    p = (r * r).mul_add(p, r) + 1.0;
-    // 2ⁿ in two factors, since n = 128 still occurs for finite results.
-    let exponent = (shifted.to_bits() as i32).wrapping_sub(ROUND.to_bits() as i32);
-    let half = exponent >> 1;
-    let rest = exponent.wrapping_sub(half);
-    let y = p * power_of_two(half) * power_of_two(rest);
-    let y = if x < EXP_LOWEST { 0.0 } else { y };
-    if x > EXP_HIGHEST { f32::INFINITY } else { y }
+    ((r * r).mul_add(p, r) + 1.0, shifted)
 }
 
 /// 2ⁿ for `-126 ≤ n ≤ 127`; some number outside.
@@ -76,11 +94,7 @@ pub fn ln(x: f32) -> f32 {
     let half_square = 0.5 * f * f;
     let low = s.mul_add(half_square + p, k * LN2_LOW);
     let y = k.mul_add(LN2_HIGH, f - (half_square - low));
-    let y = if x < f32::MIN_POSITIVE {
-        f32::NEG_INFINITY
-    } else {
-        y
-    };
+    let y = if x < f32::MIN_POSITIVE { f32::NEG_INFINITY } else { y };
     let y = if x < 0.0 { f32::NAN } else { y };
     let y = if x == f32::INFINITY { x } else { y };
     if x.is_nan() { x } else { y }
@@ -116,8 +130,7 @@ mod tests {
 
     /// Distance from the exact value in units in the last place of the result.
     fn ulps(found: f32, exact: f64) -> f64 {
-        let unit = f64::from(f32::from_bits((exact as f32).abs().to_bits() + 1))
-            - f64::from((exact as f32).abs());
+        let unit = f64::from(f32::from_bits((exact as f32).abs().to_bits() + 1)) - f64::from((exact as f32).abs());
         (f64::from(found) - exact).abs() / unit
     }
 
@@ -155,6 +168,18 @@ mod tests {
         assert!(exp(EXP_HIGHEST).is_finite());
         assert!(exp(EXP_LOWEST) >= f32::MIN_POSITIVE);
         assert!(exp(-87.3) >= f32::MIN_POSITIVE);
+    }
+
+    #[test]
+    fn exp_nonpositive_has_the_bits_of_exp() {
+        for i in 0..2_000_000u32 {
+            let x = (i as f32).mul_add(-6e-5, 5.0);
+            assert_eq!(exp_nonpositive(x).to_bits(), exp(x).to_bits(), "{x}");
+        }
+        for x in [0.0, -0.0, 88.0, EXP_LOWEST, -87.4, -200.0, -1e30, f32::MIN, f32::NEG_INFINITY] {
+            assert_eq!(exp_nonpositive(x).to_bits(), exp(x).to_bits(), "{x}");
+        }
+        assert!(exp_nonpositive(f32::NAN).is_nan());
     }
 
     #[test]

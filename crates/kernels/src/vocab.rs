@@ -9,14 +9,16 @@
 use rayon::prelude::*;
 
 use crate::gemm;
-use crate::math::exp;
+use crate::math::exp_nonpositive;
 use crate::simd::{LANES, multiversion, sum_lanes};
 
 /// Vocabulary entries that are summed up together; part of the definition of the results' bits.
 pub const CHUNK: usize = 512;
-/// Vocabulary entries and rows whose logits are held at once; no part of the results' bits.
-const BLOCK: usize = 4 * CHUNK;
-const TILE: usize = 256;
+/// Rows and logits that are held at once; no part of the results' bits.
+const TILE: usize = 1_024;
+const HELD: usize = TILE * CHUNK;
+/// Most chunks of one product: few rows take wide blocks, so that each is worth sharing among threads.
+const MOST_CHUNKS: usize = 16;
 /// Rows of logits that one piece of parallel work takes.
 const PIECE: usize = 8;
 /// Differences to the largest logit are cut here, where the exponential is zero already, so that a logit of −∞ is an
@@ -47,7 +49,7 @@ impl Summary {
     #[inline(always)]
     fn relative_to(self, max: f32) -> (f32, f32) {
         let shift = cut(self.max - max);
-        let scale = exp(shift);
+        let scale = exp_nonpositive(shift);
         (self.sum * scale, shift.mul_add(self.sum, self.weighted) * scale)
     }
 
@@ -77,38 +79,47 @@ multiversion! {
 
 #[inline(always)]
 fn summarise_chunk(logits: &[f32]) -> Summary {
+    let max = largest(logits);
     let whole = logits.len() - logits.len() % LANES;
     let (body, tail) = logits.split_at(whole);
-    let mut largest = [f32::MIN; LANES];
-    for z in body.chunks_exact(LANES) {
-        for i in 0..LANES {
-            largest[i] = if z[i] > largest[i] { z[i] } else { largest[i] };
-        }
-    }
-    for (largest, &z) in largest.iter_mut().zip(tail) {
-        *largest = if z > *largest { z } else { *largest };
-    }
-    let mut max = largest[0];
-    for value in largest {
-        max = if value > max { value } else { max };
-    }
     let mut sums = [0.0; LANES];
     let mut weighted = [0.0; LANES];
     for z in body.chunks_exact(LANES) {
         for i in 0..LANES {
             let difference = cut(z[i] - max);
-            let e = exp(difference);
+            let e = exp_nonpositive(difference);
             sums[i] += e;
             weighted[i] = difference.mul_add(e, weighted[i]);
         }
     }
     for (i, &z) in tail.iter().enumerate() {
         let difference = cut(z - max);
-        let e = exp(difference);
+        let e = exp_nonpositive(difference);
         sums[i] += e;
         weighted[i] = difference.mul_add(e, weighted[i]);
     }
     Summary { max, sum: sum_lanes(sums), weighted: sum_lanes(weighted) }
+}
+
+/// The largest logit, [`f32::MIN`] if all are below; NaN is passed over. Many lanes, since the order cannot matter.
+#[inline(always)]
+fn largest(logits: &[f32]) -> f32 {
+    let larger = |a: f32, b: f32| if b > a { b } else { a };
+    let mut lanes = [f32::MIN; 4 * LANES];
+    let chunks = logits.chunks_exact(4 * LANES);
+    let tail = chunks.remainder();
+    for z in chunks {
+        for i in 0..4 * LANES {
+            lanes[i] = larger(lanes[i], z[i]);
+        }
+    }
+    let max = lanes.into_iter().fold(f32::MIN, larger);
+    tail.iter().copied().fold(max, larger)
+}
+
+/// Vocabulary entries of one block: whole chunks, as many as keep the logits of a tile in the cache.
+fn block_width(rows: usize) -> usize {
+    CHUNK * (HELD / CHUNK / rows.clamp(1, TILE)).clamp(1, MOST_CHUNKS)
 }
 
 multiversion! {
@@ -157,9 +168,10 @@ pub fn forward(
     assert_eq!(entropy.len(), rows, "entropy must have rows elements");
     assert_eq!(lse.len(), rows, "lse must have rows elements");
     let mut summaries = vec![(Summary::EMPTY, f32::NAN); rows];
-    let mut logits = vec![0.0; rows.min(TILE) * vocab.min(BLOCK)];
-    for from in (0..vocab).step_by(BLOCK) {
-        let width = BLOCK.min(vocab - from);
+    let widest = block_width(rows).min(vocab);
+    let mut logits = vec![0.0; rows.min(TILE) * widest];
+    for from in (0..vocab).step_by(widest.max(1)) {
+        let width = widest.min(vocab - from);
         let block = &weight[from * dim..][..width * dim];
         let tiles = hidden.chunks(TILE * dim.max(1)).zip(targets.chunks(TILE)).zip(summaries.chunks_mut(TILE));
         for ((hidden, targets), summaries) in tiles {
@@ -167,7 +179,9 @@ pub fn forward(
             gemm::linear(targets.len(), width, dim, hidden, block, logits, false);
             logits.par_chunks_mut(width).zip(targets).zip(summaries).with_min_len(PIECE).for_each(
                 |((logits, &target), (summary, target_logit))| {
-                    scale(logits, inv_temperature);
+                    if inv_temperature != 1.0 {
+                        scale(logits, inv_temperature);
+                    }
                     *summary = summarise(logits, *summary);
                     if let Some(&z) = (target as usize).checked_sub(from).and_then(|index| logits.get(index)) {
                         *target_logit = z;
@@ -215,9 +229,10 @@ pub fn backward(
     assert_eq!(d_entropy.len(), rows, "d_entropy must have rows elements");
     assert_eq!(dhidden.len(), hidden.len(), "dhidden must have rows * dim elements");
     assert_eq!(dweight.len(), weight.len(), "dweight must have vocab * dim elements");
-    let mut logits = vec![0.0; rows.min(TILE) * vocab.min(BLOCK)];
-    for from in (0..vocab).step_by(BLOCK) {
-        let width = BLOCK.min(vocab - from);
+    let widest = block_width(rows).min(vocab);
+    let mut logits = vec![0.0; rows.min(TILE) * widest];
+    for from in (0..vocab).step_by(widest.max(1)) {
+        let width = widest.min(vocab - from);
         let block = &weight[from * dim..][..width * dim];
         let dblock = &mut dweight[from * dim..][..width * dim];
         for row in (0..rows).step_by(TILE) {
@@ -248,7 +263,7 @@ multiversion! {
         let constant = d_entropy.mul_add(entropy, d_log_prob);
         for z in z.iter_mut() {
             let log_p = cut(*z * inv_temperature - lse);
-            *z = -exp(log_p) * d_entropy.mul_add(log_p, constant);
+            *z = -exp_nonpositive(log_p) * d_entropy.mul_add(log_p, constant);
         }
         if let Some(z) = z.get_mut(target) {
             *z += d_log_prob;
