@@ -1,0 +1,340 @@
+//! A model with its weights, gradients and optimiser: score, accumulate, step, save, load.
+//!
+//! Batches of sequences are cut into micro-batches by a token budget; the cut never changes a score, and gradients are
+//! added in the order of the batch.
+
+use std::collections::HashMap;
+use std::path::Path;
+
+use ragen_kernels::adamw::AdamW;
+use ragen_kernels::kv_cache::{KvCache, PAGE};
+use ragen_kernels::reduce::{clip_factor, sum_of_squares};
+use sha2::{Digest, Sha256};
+
+use crate::batch::Batch;
+use crate::generate::{Generator, PackedModel};
+use crate::params::heads;
+use crate::sampler::Sampling;
+use crate::transformer::{Keep, ScoreGrads, Scores, Transformer, Workspace};
+use crate::weights::WeightsError;
+use crate::weights::safetensors::read_header;
+use crate::weights::save::{NamedTensor, SaveType, write_safetensors};
+
+/// One sequence to score or to train on.
+#[derive(Clone, Debug, PartialEq, Default)]
+pub struct Sequence {
+    /// All tokens, given and sampled.
+    pub tokens: Vec<u32>,
+    /// Per token: it was sampled by the policy (scored, trained) or given. The first token is never sampled.
+    pub sampled: Vec<bool>,
+}
+
+impl Sequence {
+    /// Number of sampled tokens.
+    pub fn sampled_len(&self) -> usize {
+        self.sampled.iter().skip(1).filter(|s| **s).count()
+    }
+}
+
+/// Whether activations are kept or recomputed layer by layer in the backward pass.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub enum Checkpointing {
+    /// Recompute only when the activations of a micro-batch would exceed the memory limit.
+    #[default]
+    Auto,
+    /// Always recompute.
+    Always,
+    /// Never recompute.
+    Never,
+}
+
+/// How much memory and how many tokens at a time.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Limits {
+    /// Most tokens in a micro-batch; a longer sequence is a micro-batch of its own.
+    pub micro_batch_tokens: usize,
+    /// See [`Checkpointing`].
+    pub checkpointing: Checkpointing,
+    /// Bytes of activations that [`Checkpointing::Auto`] allows before it recomputes.
+    pub activation_bytes: usize,
+    /// Bytes of the key-value cache at most.
+    pub cache_bytes: usize,
+}
+
+impl Default for Limits {
+    fn default() -> Self {
+        Self {
+            micro_batch_tokens: 4096,
+            checkpointing: Checkpointing::Auto,
+            activation_bytes: 1 << 30,
+            cache_bytes: 2 << 30,
+        }
+    }
+}
+
+/// Settings of one optimiser step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct OptimizerStep {
+    /// AdamW's settings with this step's learning rate.
+    pub adamw: AdamW,
+    /// Clip the global gradient norm to this; ≤ 0 leaves it alone.
+    pub grad_clip: f64,
+}
+
+/// Numbers of one optimiser step.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct StepReport {
+    /// Global gradient norm before clipping.
+    pub grad_norm: f64,
+    /// Whether the step was applied (false: the norm was not finite).
+    pub applied: bool,
+}
+
+struct Moments {
+    m: Vec<f32>,
+    v: Vec<f32>,
+    step: u64,
+}
+
+/// A trainable model.
+pub struct Trainable {
+    model: Transformer,
+    params: Vec<f32>,
+    grads: Vec<f32>,
+    moments: Option<Moments>,
+    packed: Option<PackedModel>,
+    cache: Option<KvCache>,
+    work: Workspace,
+    limits: Limits,
+}
+
+impl Trainable {
+    /// A model with these weights.
+    ///
+    /// # Panics
+    /// When `params` is not as long as the model's layout.
+    pub fn new(model: Transformer, params: Vec<f32>, limits: Limits) -> Self {
+        assert_eq!(params.len(), model.layout().len(), "one value per parameter");
+        Self {
+            model,
+            params,
+            grads: Vec::new(),
+            moments: None,
+            packed: None,
+            cache: None,
+            work: Workspace::default(),
+            limits,
+        }
+    }
+
+    /// The model's shape.
+    pub fn model(&self) -> &Transformer {
+        &self.model
+    }
+
+    /// The weights.
+    pub fn params(&self) -> &[f32] {
+        &self.params
+    }
+
+    /// Replaces the weights and keeps the optimiser's state.
+    ///
+    /// # Panics
+    /// When the length differs.
+    pub fn set_params(&mut self, params: &[f32]) {
+        self.params.copy_from_slice(params);
+        self.packed = None;
+    }
+
+    /// Forgets the optimiser's moments and step count.
+    pub fn reset_optimizer(&mut self) {
+        self.moments = None;
+    }
+
+    /// A generator with the present weights that decodes at most `max_batch` sequences together.
+    pub fn generator(&mut self, sampling: Sampling, max_batch: usize) -> Generator<'_> {
+        let config = self.model.config();
+        let page = KvCache::page_bytes(config.num_hidden_layers, heads(config));
+        let one_sequence = self.model.max_context().div_ceil(PAGE);
+        let cache = self.cache.get_or_insert_with(|| {
+            // Room for at least one whole sequence; otherwise what the limit allows.
+            let pages = (self.limits.cache_bytes / page).max(one_sequence + 1);
+            KvCache::new(config.num_hidden_layers, heads(config), pages)
+        });
+        let packed = self.packed.get_or_insert_with(|| PackedModel::new(&self.model, &self.params));
+        Generator::new(&self.model, &self.params, packed, cache, sampling, max_batch)
+    }
+
+    /// Gives back what only generation needs: the packed weights and the cache.
+    pub fn release_generation_memory(&mut self) {
+        self.packed = None;
+        self.cache = None;
+    }
+
+    /// Indices of the sequences of each micro-batch.
+    fn micro_batches(&self, batch: &[Sequence]) -> Vec<Vec<usize>> {
+        let mut out: Vec<Vec<usize>> = Vec::new();
+        let mut tokens = usize::MAX;
+        for (i, sequence) in batch.iter().enumerate() {
+            let n = sequence.tokens.len();
+            if tokens.saturating_add(n) > self.limits.micro_batch_tokens {
+                out.push(Vec::new());
+                tokens = 0;
+            }
+            if let Some(last) = out.last_mut() {
+                last.push(i);
+            }
+            tokens += n;
+        }
+        out
+    }
+
+    fn pack(batch: &[Sequence], indices: &[usize]) -> Batch {
+        let parts: Vec<(&[u32], &[bool])> =
+            indices.iter().map(|&i| (&batch[i].tokens[..], &batch[i].sampled[..])).collect();
+        Batch::pack(&parts, true)
+    }
+
+    fn keep(&self, rows: usize) -> Keep {
+        let bytes = rows.saturating_mul(self.model.activation_bytes_per_row(Keep::Everything));
+        match self.limits.checkpointing {
+            Checkpointing::Never => Keep::Everything,
+            Checkpointing::Auto if bytes <= self.limits.activation_bytes => Keep::Everything,
+            _ => Keep::LayerInputs,
+        }
+    }
+
+    /// Scores the sampled tokens of `batch` at temperature `1 / inv_temperature`.
+    pub fn score(&mut self, batch: &[Sequence], inv_temperature: f32) -> Scores {
+        let mut all = Scores::default();
+        for indices in self.micro_batches(batch) {
+            let packed = Self::pack(batch, &indices);
+            let scores =
+                self.model.forward(&self.params, &packed, inv_temperature, Keep::LayerInputs, &mut self.work);
+            all.log_prob.extend(scores.log_prob);
+            all.entropy.extend(scores.entropy);
+            all.value.extend(scores.value);
+        }
+        all
+    }
+
+    /// Forward, `loss`, backward: adds the gradients to the accumulated ones. `loss` gets the indices of a
+    /// micro-batch's sequences and the scores of their sampled tokens in order.
+    pub fn accumulate(
+        &mut self,
+        batch: &[Sequence],
+        inv_temperature: f32,
+        loss: &mut dyn FnMut(&[usize], &Scores) -> ScoreGrads,
+    ) {
+        self.grads.resize(self.params.len(), 0.0);
+        for indices in self.micro_batches(batch) {
+            let packed = Self::pack(batch, &indices);
+            let keep = self.keep(packed.len());
+            let (params, work) = (&self.params, &mut self.work);
+            let scores = self.model.forward(params, &packed, inv_temperature, keep, work);
+            let d = loss(&indices, &scores);
+            if packed.targets.is_empty() {
+                continue;
+            }
+            self.model.backward(params, &packed, inv_temperature, keep, &scores, &d, work, &mut self.grads);
+        }
+    }
+
+    /// Global norm of the accumulated gradients.
+    pub fn gradient_norm(&self) -> f64 {
+        sum_of_squares(&self.grads).sqrt()
+    }
+
+    /// Forgets the accumulated gradients.
+    pub fn clear_gradients(&mut self) {
+        self.grads.fill(0.0);
+    }
+
+    /// Clips, applies AdamW, clears the gradients. A non-finite norm skips the update.
+    pub fn step(&mut self, step: OptimizerStep) -> StepReport {
+        self.grads.resize(self.params.len(), 0.0);
+        let grad_norm = self.gradient_norm();
+        let applied = grad_norm.is_finite();
+        if applied {
+            let scale = if step.grad_clip > 0.0 { clip_factor(grad_norm, step.grad_clip) } else { 1.0 };
+            let n = self.params.len();
+            let moments =
+                self.moments.get_or_insert_with(|| Moments { m: vec![0.0; n], v: vec![0.0; n], step: 0 });
+            moments.step += 1;
+            let Moments { m, v, step: count } = moments;
+            step.adamw.update(&mut self.params, &self.grads, m, v, *count, scale);
+            self.packed = None;
+        }
+        self.grads.fill(0.0);
+        StepReport { grad_norm, applied }
+    }
+
+    /// SHA-256 over the little-endian bytes of all weights, in hexadecimal.
+    pub fn weights_sha256(&self) -> String {
+        let mut hasher = Sha256::new();
+        for chunk in self.params.chunks(1 << 16) {
+            let bytes: Vec<u8> = chunk.iter().flat_map(|p| p.to_le_bytes()).collect();
+            hasher.update(&bytes);
+        }
+        hasher.finalize().iter().map(|b| format!("{b:02x}")).collect()
+    }
+
+    /// Writes weights, moments and step count into one exact safetensors file.
+    ///
+    /// # Errors
+    /// When writing fails; an older file of that name stays as it was.
+    pub fn save_state(&self, path: &Path) -> Result<(), WeightsError> {
+        let parameters = self.model.layout().parameters();
+        let mut named: Vec<(String, &[usize], &[f32])> = Vec::new();
+        let mut step = 0;
+        for p in parameters {
+            named.push((p.name.clone(), &p.shape, &self.params[p.range.clone()]));
+        }
+        if let Some(moments) = &self.moments {
+            step = moments.step;
+            for (prefix, values) in [("adam.m.", &moments.m), ("adam.v.", &moments.v)] {
+                for p in parameters {
+                    named.push((format!("{prefix}{}", p.name), &p.shape, &values[p.range.clone()]));
+                }
+            }
+        }
+        let tensors: Vec<NamedTensor<'_>> =
+            named.iter().map(|(name, shape, values)| NamedTensor { name, shape, values }).collect();
+        write_safetensors(path, &tensors, SaveType::F32, &[("adam.step", &step.to_string())])
+    }
+
+    /// Reads what [`Trainable::save_state`] wrote.
+    ///
+    /// # Errors
+    /// When the file is missing, damaged, or of another model. Nothing changes then.
+    pub fn load_state(&mut self, path: &Path) -> Result<(), WeightsError> {
+        let header = read_header(path)?;
+        let shapes: HashMap<&str, &Vec<usize>> = header.tensors.iter().map(|t| (t.name.as_str(), &t.shape)).collect();
+        let read_all = |prefix: &str| -> Result<Vec<f32>, WeightsError> {
+            let mut all = Vec::with_capacity(self.params.len());
+            for p in self.model.layout().parameters() {
+                let key = format!("{prefix}{}", p.name);
+                match shapes.get(key.as_str()) {
+                    None => {
+                        let (path, shape) = (path.to_path_buf(), p.shape.clone());
+                        return Err(WeightsError::Missing { path, key, shape });
+                    }
+                    Some(found) if **found != p.shape => {
+                        let (expected, found) = (p.shape.clone(), (*found).clone());
+                        return Err(WeightsError::Shape { path: path.to_path_buf(), key, expected, found });
+                    }
+                    Some(_) => all.extend(header.read(&key)?),
+                }
+            }
+            Ok(all)
+        };
+        let step: u64 = header.metadata.get("adam.step").and_then(|s| s.parse().ok()).unwrap_or(0);
+        let params = read_all("")?;
+        let moments =
+            if step > 0 { Some(Moments { m: read_all("adam.m.")?, v: read_all("adam.v.")?, step }) } else { None };
+        self.params = params;
+        self.moments = moments;
+        self.packed = None;
+        Ok(())
+    }
+}
