@@ -10,7 +10,7 @@ use super::problems::Problems;
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct EnvConfigs {
-    /// Tags: names of built-in templates or of entries of `custom_envs`. Default [SimpleSokoban].
+    /// Tags: names of built-in templates or of entries of `custom_envs`. Default `[SimpleSokoban]`.
     pub tags: Vec<String>,
     /// Groups of each tag; null divides `env_groups` equally. Default null.
     pub n_groups: Option<Vec<usize>>,

@@ -194,3 +194,6 @@ impl Config {
             || self.algorithm.use_kl_in_reward
     }
 }
+
+#[cfg(test)]
+mod tests;

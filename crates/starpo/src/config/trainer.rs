@@ -53,7 +53,7 @@ pub struct Trainer {
     pub log_rollouts: i64,
     /// Threads for numerics; 0: one per core. Never changes a result. Default 0.
     pub threads: usize,
-    /// Where metrics go besides `metrics.jsonl`. Default [console, tensorboard].
+    /// Where metrics go besides `metrics.jsonl`. Default `[console, tensorboard]`.
     pub logger: Vec<Logger>,
 }
 
