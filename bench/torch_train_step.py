@@ -39,18 +39,18 @@ def main():
         ids = torch.randint(
             3, model.config.vocab_size, (options.batch, options.len), generator=generator
         )
-        start = time.perf_counter()
+        start, cpu_start = time.perf_counter(), time.process_time()
         loss = model(input_ids=ids, labels=ids, use_cache=False).loss
         forward_end = time.perf_counter()
         loss.backward()
         backward_end = time.perf_counter()
         optimizer.step()
         optimizer.zero_grad(set_to_none=True)
-        end = time.perf_counter()
+        end, cpu_end = time.perf_counter(), time.process_time()
         smollm2.emit(
             step=step, tokens=tokens, seconds=end - start, tokens_per_s=tokens / (end - start),
             forward_s=forward_end - start, backward_s=backward_end - forward_end,
-            optimizer_s=end - backward_end, loss=loss.item(),
+            optimizer_s=end - backward_end, cpu_s=cpu_end - cpu_start, loss=loss.item(),
         )
     smollm2.emit(
         peak_rss_bytes=smollm2.peak_rss_bytes(), peak_rss_after_load_bytes=load_peak,
