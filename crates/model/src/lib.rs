@@ -4,7 +4,10 @@
 //! backward, batched generation with a key-value cache.
 //! What is not here: environments, rewards, reinforcement learning.
 
+pub mod bpe_train;
+pub mod chat;
 pub mod config;
 pub mod tokenizer;
 mod tokenizer_gguf;
+pub mod turn_pieces;
 pub mod weights;

@@ -206,6 +206,36 @@ impl Tokenizer {
         Ok(ids)
     }
 
+    /// The first control token in a text (the longest, where several start at one place): its byte range and id.
+    pub fn find_control(&self, text: &str) -> Option<(usize, usize, u32)> {
+        self.control
+            .iter()
+            .filter_map(|id| {
+                let token = self.pieces.get(id)?.text.as_str();
+                let start = text.find(token)?;
+                Some((start, start + token.len(), *id))
+            })
+            .min_by_key(|(start, end, _)| (*start, std::cmp::Reverse(*end)))
+    }
+
+    /// Encodes a text and groups the ids by the words that the pre-tokenizer cut it into; an added token is a word.
+    ///
+    /// # Errors
+    /// As [`Tokenizer::encode`].
+    pub fn encode_words(&self, text: &str) -> Result<Vec<Vec<u32>>, TokenizerError> {
+        let encoding = self.full.encode(text, false).map_err(|e| TokenizerError::Encode(e.to_string()))?;
+        let mut words: Vec<Vec<u32>> = Vec::new();
+        let mut last = None;
+        for (id, word) in encoding.get_ids().iter().zip(encoding.get_word_ids()) {
+            match words.last_mut() {
+                Some(open) if word.is_some() && *word == last => open.push(*id),
+                _ => words.push(vec![*id]),
+            }
+            last = *word;
+        }
+        Ok(words)
+    }
+
     /// Decodes ids. Ids outside the vocabulary give nothing; bytes that are not UTF-8 become U+FFFD.
     ///
     /// # Errors

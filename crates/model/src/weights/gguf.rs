@@ -171,6 +171,20 @@ impl GgufHeader {
         Ok(Self { path: path.to_path_buf(), version, metadata, tensors })
     }
 
+    /// Reads one tensor as `f32`, in the file's order of rows.
+    ///
+    /// # Errors
+    /// [`WeightsError::Missing`], [`WeightsError::Type`], [`WeightsError::Io`].
+    pub fn read(&self, name: &str) -> Result<Vec<f32>, WeightsError> {
+        let tensor = self.tensors.iter().find(|t| t.name == name);
+        let tensor = tensor.ok_or_else(|| WeightsError::Missing {
+            path: self.path.clone(),
+            key: name.to_string(),
+            shape: Vec::new(),
+        })?;
+        super::read_one(&self.path, name, &tensor.dtype, &tensor.shape, tensor.offset)
+    }
+
     /// A string entry.
     pub fn string(&self, key: &str) -> Option<&str> {
         match self.metadata.get(key) {

@@ -308,6 +308,26 @@ pub(crate) fn read_params(
     Ok(LoadedParams { params, ranges, ignored_tensors })
 }
 
+/// Reads one tensor whose place has been checked against the file's size.
+pub(crate) fn read_one(
+    path: &Path,
+    name: &str,
+    dtype: &Result<DType, String>,
+    shape: &[usize],
+    offset: u64,
+) -> Result<Vec<f32>, WeightsError> {
+    let dtype = dtype.clone().map_err(|found| WeightsError::Type {
+        path: path.to_path_buf(),
+        key: name.to_string(),
+        found,
+        supported: quant::SUPPORTED,
+    })?;
+    let mut out = vec![0.0f32; shape.iter().product()];
+    let mut file = File::open(path).map_err(WeightsError::io(path))?;
+    read_tensor(&mut file, offset, dtype, &mut out).map_err(WeightsError::io(path))?;
+    Ok(out)
+}
+
 /// Reads `out.len()` values of the given type that start at `offset`.
 fn read_tensor(file: &mut File, offset: u64, dtype: DType, out: &mut [f32]) -> std::io::Result<()> {
     /// Values converted per read; a multiple of every block size.

@@ -88,6 +88,22 @@ pub fn read_header(path: &Path) -> Result<Header, WeightsError> {
     Ok(Header { path: path.to_path_buf(), tensors, metadata })
 }
 
+impl Header {
+    /// Reads one tensor as `f32`.
+    ///
+    /// # Errors
+    /// [`WeightsError::Missing`], [`WeightsError::Type`], [`WeightsError::Io`].
+    pub fn read(&self, name: &str) -> Result<Vec<f32>, WeightsError> {
+        let tensor = self.tensors.iter().find(|t| t.name == name);
+        let tensor = tensor.ok_or_else(|| WeightsError::Missing {
+            path: self.path.clone(),
+            key: name.to_string(),
+            shape: Vec::new(),
+        })?;
+        super::read_one(&self.path, name, &tensor.dtype, &tensor.shape, tensor.offset)
+    }
+}
+
 fn parse_entry(
     path: &Path,
     name: &str,
