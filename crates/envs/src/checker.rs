@@ -6,8 +6,8 @@
 use std::collections::{HashMap, HashSet};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use crate::rng::splitmix64;
-use crate::{EnvError, Environment, Split, Step};
+use crate::rng::{Pcg64, splitmix64};
+use crate::{DemoStyle, EnvError, Environment, Split, Step};
 
 /// Actions an episode of the checker may take.
 const MAX_ACTIONS: usize = 30;
@@ -65,6 +65,7 @@ pub fn check(
         checker.guarded("reset starts afresh", Some(seed), |checker| checker.fresh_reset(seed));
         checker.guarded("malformed actions change nothing", Some(seed), |checker| checker.malformed(seed));
         checker.guarded("actions are matched without regard to case", Some(seed), |checker| checker.case(seed));
+        checker.guarded("demonstrations are playable", Some(seed), |checker| checker.demonstrations(seed));
         checker.guarded("the oracle keeps its promise", Some(seed), |checker| checker.oracle(seed));
     }
     checker.report.distinct_instances = first.len();
@@ -256,8 +257,38 @@ impl<F: Fn() -> Box<dyn Environment>> Checker<F> {
             let Some(action) = some_action(upper.as_ref(), &mut draws) else { break };
             let step = take(upper.as_mut(), &action.to_uppercase())?;
             same(&step, &take(lower.as_mut(), &action.to_lowercase())?, "steps in upper and lower case")?;
+            if !step.info.action_is_valid {
+                return Err(format!("{:?} was not understood, but {action:?} is offered", action.to_uppercase()));
+            }
             if step.terminated || step.truncated {
                 break;
+            }
+        }
+        Ok(())
+    }
+
+    /// A demonstration takes the oracle's actions, at most as many as asked for, and says why.
+    fn demonstrations(&mut self, seed: u64) -> Result<(), String> {
+        let mut env = (self.make)();
+        begin(env.as_mut(), seed)?;
+        let plan = env.oracle(MAX_ACTIONS);
+        for style in [DemoStyle::Brief, DemoStyle::Verbose] {
+            let turn = |stream| env.demonstrate(MAX_ACTIONS, 2, style, &mut Pcg64::new(stream));
+            same(&turn(seed), &turn(seed), "demonstrations from equal random streams")?;
+            let Some(turn) = turn(seed) else {
+                if plan.is_empty() {
+                    continue;
+                }
+                return Err("the oracle has a plan, but there is no demonstration".to_owned());
+            };
+            if turn.reasoning.trim().is_empty() || turn.actions.is_empty() || turn.actions.len() > 2 {
+                return Err(format!("expected reasoning and 1 or 2 actions, found {turn:?}"));
+            }
+            if env.demonstrate(MAX_ACTIONS, 0, style, &mut Pcg64::new(seed)).is_some() {
+                return Err("a turn of no actions was demonstrated".to_owned());
+            }
+            if !plan.is_empty() && plan.get(..turn.actions.len()) != Some(&turn.actions[..]) {
+                return Err(format!("the oracle plans {plan:?}, the demonstration does {:?}", turn.actions));
             }
         }
         Ok(())

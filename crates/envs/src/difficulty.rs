@@ -32,6 +32,8 @@ pub struct Leakage {
     pub val_distinct: usize,
     /// Validation instances (counted with their repetitions) that also occur in training.
     pub leaked: usize,
+    /// Different ones among those.
+    pub leaked_distinct: usize,
     /// Different training instances.
     pub train_distinct: usize,
 }
@@ -57,9 +59,11 @@ pub fn leakage(
             train.insert(env.state_key());
         }
     }
+    let distinct: HashSet<_> = val.iter().collect();
     Ok(Leakage {
         val: val.len(),
-        val_distinct: val.iter().collect::<HashSet<_>>().len(),
+        val_distinct: distinct.len(),
+        leaked_distinct: distinct.iter().filter(|key| train.contains(**key)).count(),
         leaked: val.iter().filter(|key| train.contains(*key)).count(),
         train_distinct: train.len(),
     })

@@ -1,6 +1,6 @@
 //! Environments by name, and ready-made settings by tag.
 //!
-//! A new environment is one line in [`ENVIRONMENTS`]; a new tag is one entry in [`templates`].
+//! A new environment is one line in `ENVIRONMENTS`; a new tag is one entry in [`templates`].
 
 use serde_json::{Value, json};
 

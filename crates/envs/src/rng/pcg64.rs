@@ -36,6 +36,27 @@ impl Pcg64 {
     }
 }
 
+/// Serves wherever a `rand_core` generator is wanted; 32-bit numbers are the low halves of 64-bit ones.
+impl rand_core::TryRng for Pcg64 {
+    type Error = std::convert::Infallible;
+
+    fn try_next_u32(&mut self) -> Result<u32, Self::Error> {
+        Ok(Pcg64::next_u64(self) as u32)
+    }
+
+    fn try_next_u64(&mut self) -> Result<u64, Self::Error> {
+        Ok(Pcg64::next_u64(self))
+    }
+
+    fn try_fill_bytes(&mut self, bytes: &mut [u8]) -> Result<(), Self::Error> {
+        for chunk in bytes.chunks_mut(8) {
+            let word = Pcg64::next_u64(self).to_le_bytes();
+            chunk.copy_from_slice(&word[..chunk.len()]);
+        }
+        Ok(())
+    }
+}
+
 /// The stream of `numpy.random.default_rng(seed)`; Gymnasium's `np_random` is the same.
 #[derive(Clone, Debug)]
 pub struct NumpyGenerator {

@@ -46,7 +46,7 @@ pub struct SokobanConfig {
     pub dim_x: Option<usize>,
     /// Columns; replaces the second of `dim_room` when given. Default none.
     pub dim_y: Option<usize>,
-    /// Number of boxes and targets, from 1. Default 3.
+    /// Number of boxes and targets, 1 to 64 and as many as there is room for. Default 3.
     pub num_boxes: usize,
     /// Actions after which the episode is truncated, from 1. Default 100.
     pub max_steps: usize,
@@ -105,13 +105,14 @@ impl SokobanConfig {
         let (rows, cols) = self.dims();
         check_range(ENV_TYPE, if self.dim_x.is_some() { "dim_x" } else { "dim_room" }, rows, 3, 64)?;
         check_range(ENV_TYPE, if self.dim_y.is_some() { "dim_y" } else { "dim_room" }, cols, 3, 64)?;
+        check_range(ENV_TYPE, "num_boxes", self.num_boxes, 1, 64)?;
         let inner = (rows - 2) * (cols - 2);
-        if self.num_boxes == 0 || self.num_boxes + 2 > inner {
+        if self.num_boxes + 2 > inner {
             return Err(refuse(
                 ENV_TYPE,
                 format!(
-                    "setting `num_boxes`: expected at least 1 box and room for it ({rows} × {cols} has {inner} inner \
-                     cells, one box and the player need 3), found {}",
+                    "setting `num_boxes`: expected room for the boxes, the player and one more cell ({rows} × {cols} \
+                     has {inner} inner cells), found {}",
                     self.num_boxes
                 ),
             ));

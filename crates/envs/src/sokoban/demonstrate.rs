@@ -2,145 +2,128 @@
 
 use rand_core::Rng;
 
-use super::{Board, Cell, Direction, Outcome};
+use super::{Board, Direction, Outcome};
 use crate::rng::index_below;
 use crate::{DemoStyle, Demonstration};
 
-/// What the first push of a plan does.
+/// What a plan begins with: one box, pushed in one direction.
 struct Push {
+    player: (usize, usize),
     /// Where the box stands.
     from: (usize, usize),
+    /// Where the plan leaves it in the end.
+    goal: (usize, usize),
     /// Where the player has to stand.
     stand: (usize, usize),
+    /// The first move.
+    first: Direction,
     direction: Direction,
-    /// Steps before the push.
-    walk: usize,
 }
 
-/// Words for a turn that executes `plan` on `board`; `None` for an empty plan.
-pub(super) fn turn(board: &Board, plan: &[Direction], style: DemoStyle, rng: &mut dyn Rng) -> Option<Demonstration> {
-    let first = plan.first()?;
-    let player = board.position(board.player());
-    let goal = nearest_target(board, plan);
-    let push = first_push(board, plan);
+/// Words for a turn that executes the first `max_actions` moves of `plan`, which solves `board`; `None` when that is
+/// nothing.
+pub(super) fn turn(
+    board: &Board,
+    plan: &[Direction],
+    max_actions: usize,
+    style: DemoStyle,
+    rng: &mut dyn Rng,
+) -> Option<Demonstration> {
+    let push = first_push(board, plan)?;
+    let actions: Vec<String> = plan.iter().take(max_actions).map(|direction| direction.name().to_owned()).collect();
+    if actions.is_empty() {
+        return None;
+    }
     let reasoning = match style {
-        DemoStyle::Brief => brief(player, goal, push.as_ref(), *first, rng),
-        DemoStyle::Verbose => verbose(player, goal, push.as_ref(), *first, rng),
+        DemoStyle::Brief => brief(&push, rng),
+        DemoStyle::Verbose => verbose(&push, rng),
     };
-    let actions = plan.iter().map(|direction| direction.name().to_owned()).collect();
     Some(Demonstration { reasoning, actions })
 }
 
-fn brief(
-    (pr, pc): (usize, usize),
-    (gr, gc): (usize, usize),
-    push: Option<&Push>,
-    first: Direction,
-    rng: &mut dyn Rng,
-) -> String {
-    let style = index_below(rng, 3);
-    let go = lower(first);
-    match push {
-        Some(Push { from: (br, bc), walk: 0, direction, .. }) => {
-            let way = lower(*direction);
-            match style {
-                0 => format!("P {pr},{pc} box {br},{bc} goal {gr},{gc}: push {way}."),
-                1 => format!("Box {br},{bc} to {gr},{gc}. Push {way} from {pr},{pc}."),
-                _ => format!("At {pr},{pc}, push box {br},{bc} {way}, goal {gr},{gc}."),
-            }
+fn brief(push: &Push, rng: &mut dyn Rng) -> String {
+    let Push { player: (pr, pc), from: (br, bc), goal: (gr, gc), stand: (sr, sc), first, direction } = *push;
+    let (go, way) = (lower(first), lower(direction));
+    let choice = index_below(rng, 4);
+    if push.player == push.stand {
+        match choice {
+            0 => format!("P {pr},{pc} box {br},{bc} goal {gr},{gc}: push {way}."),
+            1 => format!("Box {br},{bc} to {gr},{gc}. Push {way} from {pr},{pc}."),
+            2 => format!("At {pr},{pc}, push box {br},{bc} {way}, goal {gr},{gc}."),
+            _ => format!("Goal {gr},{gc}, box {br},{bc}, behind it at {pr},{pc}: {way}."),
         }
-        Some(Push { from: (br, bc), stand: (sr, sc), direction, .. }) => {
-            let way = lower(*direction);
-            match style {
-                0 => format!("P {pr},{pc} box {br},{bc} goal {gr},{gc}: go {sr},{sc}, push {way}."),
-                1 => format!("Box {br},{bc} must go {way}. Stand {sr},{sc}: {go} first."),
-                _ => format!("From {pr},{pc} to {sr},{sc}, then push box {br},{bc} {way}."),
-            }
+    } else {
+        match choice {
+            0 => format!("P {pr},{pc} box {br},{bc} goal {gr},{gc}: go {go} to {sr},{sc}, push {way}."),
+            1 => format!("Box {br},{bc} must go {way}. Stand {sr},{sc}: {go} from {pr},{pc}."),
+            2 => format!("From {pr},{pc} {go} to {sr},{sc}, then push box {br},{bc} {way}."),
+            _ => format!("Goal {gr},{gc}, box {br},{bc}: push {way} from {sr},{sc}. Go {go}."),
         }
-        None => match style {
-            0 => format!("P {pr},{pc} goal {gr},{gc}: go {go}."),
-            1 => format!("At {pr},{pc}: walk {go} around the box."),
-            _ => format!("Goal {gr},{gc}. From {pr},{pc} go {go}."),
-        },
     }
 }
 
-fn verbose(
-    (pr, pc): (usize, usize),
-    (gr, gc): (usize, usize),
-    push: Option<&Push>,
-    first: Direction,
-    rng: &mut dyn Rng,
-) -> String {
-    let style = index_below(rng, 3);
-    let go = lower(first);
-    match push {
-        Some(Push { from: (br, bc), walk: 0, direction, .. }) => {
-            let way = lower(*direction);
-            match style {
-                0 => format!(
-                    "I stand at ({pr}, {pc}), right beside the box at ({br}, {bc}). The target is at ({gr}, {gc}), so \
-                     I push the box {way}."
-                ),
-                1 => format!(
-                    "The box at ({br}, {bc}) has to reach the target at ({gr}, {gc}). From my place at ({pr}, {pc}) I \
-                     can push it {way} at once."
-                ),
-                _ => format!(
-                    "The target is at ({gr}, {gc}) and the box at ({br}, {bc}). I am on the right side of it at ({pr}, \
-                     {pc}); pushing {way} brings it closer."
-                ),
-            }
+fn verbose(push: &Push, rng: &mut dyn Rng) -> String {
+    let Push { player: (pr, pc), from: (br, bc), goal: (gr, gc), stand: (sr, sc), first, direction } = *push;
+    let (go, way) = (lower(first), lower(direction));
+    let choice = index_below(rng, 3);
+    if push.player == push.stand {
+        match choice {
+            0 => format!(
+                "I stand at ({pr}, {pc}), right beside the box at ({br}, {bc}). The target is at ({gr}, {gc}), so I \
+                 push the box {way}."
+            ),
+            1 => format!(
+                "The box at ({br}, {bc}) has to reach the target at ({gr}, {gc}). From my place at ({pr}, {pc}) I can \
+                 push it {way} at once."
+            ),
+            _ => format!(
+                "The target is at ({gr}, {gc}) and the box at ({br}, {bc}). I am on the right side of it at ({pr}, \
+                 {pc}) and push {way}."
+            ),
         }
-        Some(Push { from: (br, bc), stand: (sr, sc), direction, .. }) => {
-            let way = lower(*direction);
-            match style {
-                0 => format!(
-                    "The box at ({br}, {bc}) has to go {way}, so I must stand at ({sr}, {sc}). I am at ({pr}, {pc}) \
-                     and start by going {go}."
-                ),
-                1 => format!(
-                    "I am at ({pr}, {pc}), the box is at ({br}, {bc}), the target at ({gr}, {gc}). I walk to ({sr}, \
-                     {sc}) and push {way} from there."
-                ),
-                _ => format!(
-                    "To push the box at ({br}, {bc}) {way} towards the target at ({gr}, {gc}), I first go {go} from \
-                     ({pr}, {pc}) to reach ({sr}, {sc})."
-                ),
-            }
+    } else {
+        match choice {
+            0 => format!(
+                "The box at ({br}, {bc}) has to go {way}, so I must stand at ({sr}, {sc}). I am at ({pr}, {pc}) and \
+                 start by going {go}."
+            ),
+            1 => format!(
+                "I am at ({pr}, {pc}), the box is at ({br}, {bc}), the target at ({gr}, {gc}). I walk to ({sr}, {sc}), \
+                 first {go}, and push {way} from there."
+            ),
+            _ => format!(
+                "To push the box at ({br}, {bc}) {way}, on its way to the target at ({gr}, {gc}), I first go {go} from \
+                 ({pr}, {pc}) to reach ({sr}, {sc})."
+            ),
         }
-        None => match style {
-            0 => format!("I am at ({pr}, {pc}) and the target is at ({gr}, {gc}). I walk {go} to get behind the box."),
-            1 => format!("No push helps yet. From ({pr}, {pc}) I go {go}, around the box."),
-            _ => format!("The target is at ({gr}, {gc}). I have to get round the box, so I go {go} from ({pr}, {pc})."),
-        },
     }
 }
 
-/// The first push of the plan, if there is one in it.
+/// The first push of the plan and what becomes of its box.
 fn first_push(board: &Board, plan: &[Direction]) -> Option<Push> {
+    let first = *plan.first()?;
+    let player = board.position(board.player());
     let mut board = board.clone();
-    for (walk, &direction) in plan.iter().enumerate() {
-        let stand = board.position(board.player());
-        let from = board.neighbour(board.player(), direction)?;
-        if board.step(direction) == Outcome::Pushed {
-            return Some(Push { from: board.position(from), stand, direction, walk });
+    // The push, and where its box stands by now.
+    let mut found: Option<(Push, usize)> = None;
+    for &direction in plan {
+        let stand = board.player();
+        let ahead = board.neighbour(stand, direction)?;
+        if board.step(direction) != Outcome::Pushed {
+            continue;
+        }
+        match &mut found {
+            Some((_, at)) if *at == ahead => *at = board.neighbour(ahead, direction)?,
+            Some(_) => {}
+            None => {
+                let (stand, from) = (board.position(stand), board.position(ahead));
+                let push = Push { player, from, goal: from, stand, first, direction };
+                found = Some((push, board.neighbour(ahead, direction)?));
+            }
         }
     }
-    None
-}
-
-/// The empty target closest to the first box that the plan pushes, or to the player.
-fn nearest_target(board: &Board, plan: &[Direction]) -> (usize, usize) {
-    let (row, col) = first_push(board, plan).map_or_else(|| board.position(board.player()), |push| push.from);
-    board
-        .fixed()
-        .iter()
-        .enumerate()
-        .filter(|&(i, &cell)| cell == Cell::Target && board.state()[i] != Cell::BoxOnTarget)
-        .map(|(i, _)| board.position(i))
-        .min_by_key(|&(r, c)| r.abs_diff(row) + c.abs_diff(col))
-        .unwrap_or((row, col))
+    let (push, at) = found?;
+    Some(Push { goal: board.position(at), ..push })
 }
 
 fn lower(direction: Direction) -> &'static str {

@@ -154,8 +154,7 @@ impl Environment for Sokoban {
         style: DemoStyle,
         rng: &mut dyn Rng,
     ) -> Option<Demonstration> {
-        let mut plan = self.plan(actions_left);
-        plan.truncate(max_actions);
-        demonstrate::turn(self.board.as_ref()?, &plan, style, rng)
+        let plan = self.plan(actions_left);
+        demonstrate::turn(self.board.as_ref()?, &plan, max_actions, style, rng)
     }
 }

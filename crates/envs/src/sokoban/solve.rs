@@ -7,12 +7,13 @@ use std::hash::Hash;
 
 use super::{Board, Cell, Direction};
 
-/// States after which the search gives up: a few hundred megabytes at most, a few seconds.
-pub const MAX_STATES: usize = 2_000_000;
+/// Box positions kept before the search gives up: about 100 MB and a second or two. That is more than a million states
+/// with one or two boxes.
+const MAX_KEPT: usize = 16_000_000;
 
 /// A shortest sequence of at most `budget` moves that solves the board: the first in the order up, down, left, right.
-/// `Some` of nothing when it is solved already, `None` when there is none within the budget (or it would take more
-/// than [`MAX_STATES`] states to find).
+/// `Some` of nothing when it is solved already, `None` when there is none within the budget (or too many
+/// states lie before it).
 #[must_use]
 pub fn shortest(board: &Board, budget: usize) -> Option<Vec<Direction>> {
     if board.solved() {
@@ -79,6 +80,7 @@ impl Search {
         key: impl Fn(u16, &[u16]) -> K,
     ) -> Option<Vec<Direction>> {
         let count = start.len();
+        let max_states = MAX_KEPT / (count + 8);
         let mut nodes = vec![Node { player: self.player, parent: 0, direction: 0 }];
         // Boxes of node i: `count` ascending cells from i * count.
         let mut boxes = start;
@@ -114,7 +116,7 @@ impl Search {
                     if solved {
                         return Some(path(&nodes));
                     }
-                    if nodes.len() >= MAX_STATES {
+                    if nodes.len() >= max_states {
                         return None;
                     }
                 }

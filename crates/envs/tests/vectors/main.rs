@@ -1,5 +1,6 @@
 //! Conformance with the reference implementations' recorded outputs. Skips, and says so, without `RAGEN_FIXTURES`.
 
 mod fixtures;
+mod frozen_lake;
 mod rng;
 mod sokoban;
