@@ -18,6 +18,7 @@ pub mod kl;
 pub mod local_policy;
 pub mod loss;
 pub mod metrics;
+pub mod mi;
 pub mod parse;
 pub mod policy;
 pub mod rollout;

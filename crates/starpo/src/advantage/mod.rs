@@ -24,7 +24,7 @@ mod vectors;
 
 use std::collections::HashMap;
 
-pub use adjust::{FilterLossScaling, length_weights, soft_weights};
+pub use adjust::{FilterLossScaling, UnknownScaling, length_weights, soft_weights};
 pub use episodes::{EpisodeAdvantage, grpo_episodes};
 pub use gae::{BiLevelOptions, ValueAdvantage, bi_level_gae, gae, gae_bootstrapped};
 pub use gigpo::{EpisodePooling, GigpoAdvantage, GigpoOptions, StepBatch, gigpo};
