@@ -14,13 +14,19 @@ use crate::simd::{LANES, multiversion, sum_lanes};
 
 /// Vocabulary entries that are summed up together; part of the definition of the results' bits.
 pub const CHUNK: usize = 512;
-/// Rows and logits that are held at once; no part of the results' bits.
+/// Rows whose logits the forward pass holds at once.
+const PIECE: usize = 64;
+/// Tasks that suffice to share work evenly; with fewer chunks, pieces of rows are tasks too.
+const ENOUGH_TASKS: usize = 16;
+/// Products of fewer multiplications are not worth sharing.
+const SERIAL_BELOW: usize = 1 << 20;
+/// Rows and logits that the backward pass holds at once; no part of the results' bits.
 const TILE: usize = 1_024;
 const HELD: usize = TILE * CHUNK;
 /// Most chunks of one product: few rows take wide blocks, so that each is worth sharing among threads.
 const MOST_CHUNKS: usize = 16;
-/// Rows of logits that one piece of parallel work takes.
-const PIECE: usize = 8;
+/// Rows of logits that one task of the backward pass turns into gradients.
+const FEW_ROWS: usize = 8;
 /// Differences to the largest logit are cut here, where the exponential is zero already, so that a logit of −∞ is an
 /// impossible token and not a NaN.
 const LOWEST: f32 = -200.0;
@@ -67,9 +73,9 @@ fn cut(x: f32) -> f32 {
 }
 
 multiversion! {
-    /// Sums up one row of logits, chunk by chunk, after what `before` holds.
-    fn summarise(logits: &[f32], before: Summary) -> Summary {
-        let mut total = before;
+    /// Sums up one row of logits, chunk by chunk.
+    fn summarise(logits: &[f32]) -> Summary {
+        let mut total = Summary::EMPTY;
         for chunk in logits.chunks(CHUNK) {
             total = total.merge(summarise_chunk(chunk));
         }
@@ -141,7 +147,7 @@ multiversion! {
 pub fn stats_from_logits(logits: &[f32], target: u32) -> (f32, f32, f32) {
     let vocab = logits.len();
     assert!((target as usize) < vocab, "target {target} is not in a vocabulary of {vocab}");
-    summarise(logits, Summary::EMPTY).finish(logits[target as usize])
+    summarise(logits).finish(logits[target as usize])
 }
 
 /// Log-probability of the target, entropy (in nats) and log-sum-exp of every row.
@@ -167,32 +173,79 @@ pub fn forward(
     assert_eq!(log_prob.len(), rows, "log_prob must have rows elements");
     assert_eq!(entropy.len(), rows, "entropy must have rows elements");
     assert_eq!(lse.len(), rows, "lse must have rows elements");
-    let mut summaries = vec![(Summary::EMPTY, f32::NAN); rows];
-    let widest = block_width(rows).min(vocab);
-    let mut logits = vec![0.0; rows.min(TILE) * widest];
-    for from in (0..vocab).step_by(widest.max(1)) {
-        let width = widest.min(vocab - from);
-        let block = &weight[from * dim..][..width * dim];
-        let tiles = hidden.chunks(TILE * dim.max(1)).zip(targets.chunks(TILE)).zip(summaries.chunks_mut(TILE));
-        for ((hidden, targets), summaries) in tiles {
-            let logits = &mut logits[..targets.len() * width];
-            gemm::linear(targets.len(), width, dim, hidden, block, logits, false);
-            logits.par_chunks_mut(width).zip(targets).zip(summaries).with_min_len(PIECE).for_each(
-                |((logits, &target), (summary, target_logit))| {
-                    if inv_temperature != 1.0 {
-                        scale(logits, inv_temperature);
-                    }
-                    *summary = summarise(logits, *summary);
-                    if let Some(&z) = (target as usize).checked_sub(from).and_then(|index| logits.get(index)) {
-                        *target_logit = z;
-                    }
-                },
-            );
+    // One part for every chunk and row, merged at the end in the order of the chunks.
+    let chunks = vocab.div_ceil(CHUNK);
+    let mut parts = vec![(Summary::EMPTY, f32::NAN); chunks * rows];
+    let together = if rows * vocab * dim < SERIAL_BELOW { chunks } else { 1 };
+    let group = if chunks < ENOUGH_TASKS { PIECE } else { rows };
+    parts.par_chunks_mut(rows.max(1)).enumerate().with_min_len(together).for_each_init(
+        || None,
+        |packed, (chunk, parts)| {
+            let from = chunk * CHUNK;
+            let packed = pack(packed, &weight[from * dim..(from + CHUNK).min(vocab) * dim], dim);
+            let groups = parts.par_chunks_mut(group).zip(targets.par_chunks(group)).enumerate();
+            groups.with_min_len(together).for_each(|(index, (parts, targets))| {
+                let hidden = &hidden[index * group * dim..][..parts.len() * dim];
+                summarise_rows(packed, from, hidden, targets, inv_temperature, parts);
+            });
+        },
+    );
+    let outputs = log_prob.par_iter_mut().zip(entropy).zip(lse).zip(targets).enumerate();
+    outputs.with_min_len(PIECE).for_each(|(row, (((log_prob, entropy), lse), &target))| {
+        let target_logit = parts[target as usize / CHUNK * rows + row].1;
+        (*log_prob, *entropy, *lse) = merge_chunks(&parts[row..], rows).finish(target_logit);
+    });
+}
+
+multiversion! {
+    /// Merges every `stride`-th summary, in order.
+    fn merge_chunks(parts: &[(Summary, f32)], stride: usize) -> Summary {
+        let mut total = Summary::EMPTY;
+        for (part, _) in parts.iter().step_by(stride) {
+            total = total.merge(*part);
         }
+        total
     }
-    let outputs = log_prob.iter_mut().zip(entropy).zip(lse);
-    for ((summary, target_logit), ((log_prob, entropy), lse)) in summaries.into_iter().zip(outputs) {
-        (*log_prob, *entropy, *lse) = summary.finish(target_logit);
+}
+
+/// `weight`, packed into the memory of an earlier chunk of the same shape where there is one.
+fn pack<'a>(memory: &'a mut Option<gemm::PackedWeight>, weight: &[f32], dim: usize) -> &'a gemm::PackedWeight {
+    let n = weight.len().checked_div(dim).unwrap_or(0);
+    match memory {
+        Some(packed) if packed.n() == n => packed.repack(weight),
+        _ => *memory = None,
+    }
+    memory.get_or_insert_with(|| gemm::PackedWeight::pack(weight, n, dim))
+}
+
+/// Sums up the logits of some rows over one chunk of the vocabulary that starts at `from`, a few rows at a time so that
+/// their logits are still in the cache, and picks out those of the targets.
+fn summarise_rows(
+    weight: &gemm::PackedWeight,
+    from: usize,
+    hidden: &[f32],
+    targets: &[u32],
+    inv_temperature: f32,
+    parts: &mut [(Summary, f32)],
+) {
+    let (width, dim) = (weight.n(), weight.k());
+    let mut logits = vec![0.0; PIECE.min(parts.len()) * width];
+    for (piece, parts) in parts.chunks_mut(PIECE).enumerate() {
+        let first = piece * PIECE;
+        let logits = &mut logits[..parts.len() * width];
+        let hidden = &hidden[first * dim..][..parts.len() * dim];
+        gemm::linear_packed_serial(parts.len(), hidden, weight, logits, false);
+        if inv_temperature != 1.0 {
+            scale(logits, inv_temperature);
+        }
+        let rows = logits.chunks_exact(width).zip(&targets[first..]);
+        for ((logits, &target), (summary, target_logit)) in rows.zip(parts) {
+            *summary = summarise(logits);
+            let index = (target as usize).wrapping_sub(from);
+            if let Some(&z) = logits.get(index) {
+                *target_logit = z;
+            }
+        }
     }
 }
 
@@ -241,7 +294,7 @@ pub fn backward(
             let dhidden = &mut dhidden[row * dim..][..height * dim];
             let logits = &mut logits[..height * width];
             gemm::linear(height, width, dim, hidden, block, logits, false);
-            logits.par_chunks_mut(width).enumerate().with_min_len(PIECE).for_each(|(i, logits)| {
+            logits.par_chunks_mut(width).enumerate().with_min_len(FEW_ROWS).for_each(|(i, logits)| {
                 let row = row + i;
                 let target = (targets[row] as usize).wrapping_sub(from);
                 let gradients = (d_log_prob[row], d_entropy[row]);

@@ -6,15 +6,11 @@ use rand_core::{Rng, SeedableRng};
 
 /// Uniform in `[-scale, scale]`.
 fn values(rng: &mut ChaCha8Rng, n: usize, scale: f32) -> Vec<f32> {
-    (0..n)
-        .map(|_| (rng.next_u32() as f64 / f64::from(u32::MAX) * 2.0 - 1.0) as f32 * scale)
-        .collect()
+    (0..n).map(|_| (rng.next_u32() as f64 / f64::from(u32::MAX) * 2.0 - 1.0) as f32 * scale).collect()
 }
 
 fn indices(rng: &mut ChaCha8Rng, n: usize, below: usize) -> Vec<u32> {
-    (0..n)
-        .map(|_| rng.next_u32() % u32::try_from(below).unwrap())
-        .collect()
+    (0..n).map(|_| rng.next_u32() % u32::try_from(below).unwrap()).collect()
 }
 
 fn wide(x: &[f32]) -> Vec<f64> {
@@ -59,11 +55,7 @@ fn rms_norm(rows: usize, dim: usize, x: &[f64], weight: &[f64], eps: f64) -> Vec
     let mut y = Vec::new();
     for x in x.chunks_exact(dim).take(rows) {
         let mean = x.iter().map(|x| x * x).sum::<f64>() / dim as f64;
-        y.extend(
-            x.iter()
-                .zip(weight)
-                .map(|(x, w)| x / (mean + eps).sqrt() * w),
-        );
+        y.extend(x.iter().zip(weight).map(|(x, w)| x / (mean + eps).sqrt() * w));
     }
     y
 }
@@ -82,19 +74,12 @@ fn rms_norm_gradients() {
         let expected = rms_norm(rows, dim, &wide(&x), &wide(&weight), eps);
         assert_added("y", &y, &vec![0.0; rows * dim], &expected);
 
-        let (dx_before, dw_before) = (
-            values(&mut rng, rows * dim, 1.0),
-            values(&mut rng, dim, 1.0),
-        );
+        let (dx_before, dw_before) = (values(&mut rng, rows * dim, 1.0), values(&mut rng, dim, 1.0));
         let (mut dx, mut dweight) = (dx_before.clone(), dw_before.clone());
         norm::rms_norm_backward(rows, dim, &x, &weight, &rstd, &dy, &mut dx, &mut dweight);
-        let expected = central_differences(&x, |x| {
-            dot(&rms_norm(rows, dim, x, &wide(&weight), eps), &dy)
-        });
+        let expected = central_differences(&x, |x| dot(&rms_norm(rows, dim, x, &wide(&weight), eps), &dy));
         assert_added("dx", &dx, &dx_before, &expected);
-        let expected = central_differences(&weight, |w| {
-            dot(&rms_norm(rows, dim, &wide(&x), w, eps), &dy)
-        });
+        let expected = central_differences(&weight, |w| dot(&rms_norm(rows, dim, &wide(&x), w, eps), &dy));
         assert_added("dweight", &dweight, &dw_before, &expected);
     }
 }
@@ -119,12 +104,7 @@ fn rotate(heads: usize, head_dim: usize, x: &[f64], positions: &[u32], theta: f6
 #[test]
 fn rotary_embedding_gradients() {
     let mut rng = ChaCha8Rng::seed_from_u64(2);
-    for (tokens, heads, head_dim, theta) in [
-        (1, 1, 2, 1e4),
-        (3, 2, 6, 1e4),
-        (4, 3, 32, 1e6),
-        (0, 2, 4, 1e4),
-    ] {
+    for (tokens, heads, head_dim, theta) in [(1, 1, 2, 1e4), (3, 2, 6, 1e4), (4, 3, 32, 1e6), (0, 2, 4, 1e4)] {
         let table = rope::RopeTable::new(head_dim, theta, 500);
         let positions = indices(&mut rng, tokens, 500);
         let x = values(&mut rng, tokens * heads * head_dim, 1.0);
@@ -135,9 +115,7 @@ fn rotary_embedding_gradients() {
         assert_added("y", &y, &vec![0.0; x.len()], &expected);
         let mut dx = dy.clone();
         rope::apply_backward(tokens, heads, head_dim, &mut dx, &positions, &table);
-        let expected = central_differences(&x, |x| {
-            dot(&rotate(heads, head_dim, x, &positions, theta), &dy)
-        });
+        let expected = central_differences(&x, |x| dot(&rotate(heads, head_dim, x, &positions, theta), &dy));
         assert_added("dx", &dx, &vec![0.0; x.len()], &expected);
     }
 }
@@ -149,12 +127,8 @@ fn swiglu_gradients() {
     for n in [0, 1, 15, 16, 100] {
         let (gate, up) = (values(&mut rng, n, 8.0), values(&mut rng, n, 2.0));
         let dout = values(&mut rng, n, 1.0);
-        let forward = |gate: &[f64], up: &[f64]| -> Vec<f64> {
-            gate.iter()
-                .zip(up)
-                .map(|(&gate, up)| silu(gate) * up)
-                .collect()
-        };
+        let forward =
+            |gate: &[f64], up: &[f64]| -> Vec<f64> { gate.iter().zip(up).map(|(&gate, up)| silu(gate) * up).collect() };
         let mut out = vec![f32::NAN; n];
         swiglu::swiglu(n, &gate, &up, &mut out);
         let zeros = vec![0.0; n];
@@ -176,9 +150,7 @@ fn embedding_gradients() {
     let tokens = [3, 0, 3, 6, 3];
     let dout = values(&mut rng, tokens.len() * dim, 1.0);
     let forward = |table: &[f64]| -> Vec<f64> {
-        let rows = tokens
-            .iter()
-            .map(|&token| &table[token as usize * dim..][..dim]);
+        let rows = tokens.iter().map(|&token| &table[token as usize * dim..][..dim]);
         rows.flatten().copied().collect()
     };
     let mut out = vec![f32::NAN; tokens.len() * dim];
@@ -208,11 +180,7 @@ fn vocabulary(
         let max = z.iter().copied().fold(f64::MIN, f64::max);
         let total = max + z.iter().map(|z| (z - max).exp()).sum::<f64>().ln();
         log_prob.push(z[target as usize] - total);
-        entropy.push(
-            -z.iter()
-                .map(|z| (z - total).exp() * (z - total))
-                .sum::<f64>(),
-        );
+        entropy.push(-z.iter().map(|z| (z - total).exp() * (z - total)).sum::<f64>());
         lse.push(total);
     }
     (log_prob, entropy, lse)
@@ -251,22 +219,13 @@ fn vocabulary_projection_gradients() {
         case(3, 1, 2_100, 1.0, 1.0, (0.7, 0.3)),
         case(300, 2, 5, 1.3, 1.0, (0.7, 0.3)),
     ];
-    for VocabularyCase {
-        rows,
-        dim,
-        vocab,
-        inv_temperature,
-        scale,
-        loss,
-    } in cases
-    {
+    for VocabularyCase { rows, dim, vocab, inv_temperature, scale, loss } in cases {
         let hidden = values(&mut rng, rows * dim, scale);
         let weight = values(&mut rng, vocab * dim, scale);
         let targets = indices(&mut rng, rows, vocab);
         let d_log_prob: Vec<f32> = values(&mut rng, rows, loss.0);
         let d_entropy: Vec<f32> = values(&mut rng, rows, loss.1);
-        let (mut log_prob, mut entropy, mut lse) =
-            (vec![0.0; rows], vec![0.0; rows], vec![0.0; rows]);
+        let (mut log_prob, mut entropy, mut lse) = (vec![0.0; rows], vec![0.0; rows], vec![0.0; rows]);
         vocab::forward(
             rows,
             dim,
@@ -286,10 +245,7 @@ fn vocabulary_projection_gradients() {
         assert_added("entropy", &entropy, &zeros, &expected.1);
         assert_added("lse", &lse, &zeros, &expected.2);
 
-        let before = (
-            values(&mut rng, hidden.len(), 1.0),
-            values(&mut rng, weight.len(), 1.0),
-        );
+        let before = (values(&mut rng, hidden.len(), 1.0), values(&mut rng, weight.len(), 1.0));
         let (mut dhidden, mut dweight) = before.clone();
         vocab::backward(
             rows,

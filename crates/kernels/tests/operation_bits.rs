@@ -10,9 +10,7 @@ use rand_core::{Rng, SeedableRng};
 fn values(rng: &mut ChaCha8Rng, n: usize, scale: f32) -> Vec<f32> {
     (0..n)
         .map(|i| {
-            let sum: f64 = (0..4)
-                .map(|_| f64::from(rng.next_u32()) / f64::from(u32::MAX) - 0.5)
-                .sum();
+            let sum: f64 = (0..4).map(|_| f64::from(rng.next_u32()) / f64::from(u32::MAX) - 0.5).sum();
             let outlier = if i % 997 == 5 { 20.0 } else { 1.0 };
             (sum * outlier) as f32 * scale
         })
@@ -74,10 +72,7 @@ fn everything() -> Vec<Vec<u32>> {
     let mut all = Vec::new();
 
     let (rows, dim) = (1_001, 83);
-    let (x, weight) = (
-        values(&mut rng, rows * dim, 1.0),
-        values(&mut rng, dim, 1.0),
-    );
+    let (x, weight) = (values(&mut rng, rows * dim, 1.0), values(&mut rng, dim, 1.0));
     let dy = values(&mut rng, rows * dim, 1.0);
     let (mut y, mut rstd) = (vec![0.0; rows * dim], vec![0.0; rows]);
     norm::rms_norm(rows, dim, &x, &weight, 1e-5, &mut y, &mut rstd);
@@ -117,10 +112,7 @@ fn everything() -> Vec<Vec<u32>> {
     math::ln_slice(&mut logs);
     all.push(bits(&logs));
 
-    let optimizer = AdamW {
-        lr: 1e-3,
-        ..AdamW::default()
-    };
+    let optimizer = AdamW { lr: 1e-3, ..AdamW::default() };
     let (mut params, mut m, mut v) = (values(&mut rng, n, 1.0), vec![0.0; n], vec![0.0; n]);
     for step in 1..=3 {
         optimizer.update(&mut params, &dout, &mut m, &mut v, step, 0.3);
@@ -169,24 +161,13 @@ fn threads_and_instruction_sets_give_the_same_bits() {
 fn a_row_alone_equals_the_row_in_a_batch() {
     let mut rng = ChaCha8Rng::seed_from_u64(9);
     let (rows, dim) = (1_001, 83);
-    let (x, weight) = (
-        values(&mut rng, rows * dim, 1.0),
-        values(&mut rng, dim, 1.0),
-    );
+    let (x, weight) = (values(&mut rng, rows * dim, 1.0), values(&mut rng, dim, 1.0));
     let (mut y, mut rstd) = (vec![0.0; rows * dim], vec![0.0; rows]);
     norm::rms_norm(rows, dim, &x, &weight, 1e-5, &mut y, &mut rstd);
     for row in [0, 1, 63, 64, 500, 1_000] {
         let at = row * dim..(row + 1) * dim;
         let (mut alone, mut rstd_alone) = (vec![0.0; dim], [0.0]);
-        norm::rms_norm(
-            1,
-            dim,
-            &x[at.clone()],
-            &weight,
-            1e-5,
-            &mut alone,
-            &mut rstd_alone,
-        );
+        norm::rms_norm(1, dim, &x[at.clone()], &weight, 1e-5, &mut alone, &mut rstd_alone);
         assert_eq!(bits(&alone), bits(&y[at]), "row {row}");
         assert_eq!(rstd_alone[0].to_bits(), rstd[row].to_bits());
     }
@@ -208,13 +189,7 @@ fn statistics_of_materialised_logits_equal_the_fused_projection() {
     let packed = gemm::PackedWeight::pack(&input.weight, VOCAB, DIM);
     for row in [0, 1, 100, 256, 299] {
         let mut logits = vec![0.0; VOCAB];
-        gemm::linear_packed(
-            1,
-            &input.hidden[row * DIM..][..DIM],
-            &packed,
-            &mut logits,
-            false,
-        );
+        gemm::linear_packed(1, &input.hidden[row * DIM..][..DIM], &packed, &mut logits, false);
         for z in &mut logits {
             *z *= 1.25;
         }
