@@ -166,6 +166,23 @@ impl Config {
         Ok(config)
     }
 
+    /// This configuration with overrides `section.key=value` laid over it, validated: for a run that is resumed with
+    /// other settings.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: see its variants.
+    pub fn with_overrides(&self, overrides: &[String]) -> Result<Self, ConfigError> {
+        let present = serde_json::to_value(self).map_err(|error| ConfigError::Serialize(error.to_string()))?;
+        let mut overlay = Overlay::new()?;
+        overlay.add(present, "the configuration")?;
+        for text in overrides {
+            overlay.add_override(text)?;
+        }
+        let config = overlay.finish()?;
+        config.validate()?;
+        Ok(config)
+    }
+
     /// The whole configuration as YAML; [`Config::from_yaml`] reads it back to the same values.
     ///
     /// # Errors

@@ -54,8 +54,8 @@ pub struct ActorRolloutRef {
 pub struct Config {
     /// Master seed: initial weights, sampling, warm start. Environments have their own, see `es_manager`. Default 0.
     pub seed: u64,
-    /// A folder in Hugging Face layout, a GGUF file, or `tiny`: a small model with random weights that reads
-    /// characters. Default tiny.
+    /// A folder in Hugging Face layout, a GGUF file, or `tiny`: a small model with random weights that needs no
+    /// download. Default tiny.
     pub model_path: String,
     /// Train only what the policy sampled (true) or every token after the first user message (false). Default true.
     pub enable_response_mask: bool,

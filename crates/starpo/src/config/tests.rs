@@ -261,6 +261,17 @@ fn legal_but_doubtful_values_are_warned_about() {
 }
 
 #[test]
+fn a_loaded_configuration_takes_further_overrides() {
+    let config = load(&["seed=3", "custom_envs.X={env_type: sokoban, env_config: {num_boxes: 2}}"]).unwrap();
+    assert_eq!(config.with_overrides(&[]).unwrap(), config);
+    let more = config.with_overrides(&overrides(&["trainer.total_training_steps=9"])).unwrap();
+    assert_eq!((more.seed, more.trainer.total_training_steps), (3, 9));
+    assert_eq!(more.custom_envs, config.custom_envs);
+    assert!(config.with_overrides(&overrides(&["trainer.threds=1"])).is_err());
+    assert!(config.with_overrides(&overrides(&["trainer.save_freq=0"])).is_err());
+}
+
+#[test]
 fn a_group_of_one_is_fine_with_a_critic() {
     load(&[
         "es_manager.train.group_size=1",
