@@ -292,24 +292,18 @@ impl<'d> Context<'d> {
         conversation.append_response(response, false, self.dialogue.end_of_turn())
     }
 
-    /// A response in the agent's own format, after the forced opening tag, ended by the end-of-turn token. Only the
-    /// tags may become tokens of their own.
+    /// A response in the agent's own format, after the forced opening tag, ended by the end-of-turn token.
     ///
     /// # Errors
-    /// [`DialogueError`] when a text cannot be encoded.
+    /// [`DialogueError`] when the text cannot be encoded.
     pub fn write_response(&self, reasoning: &str, actions: &[String]) -> Result<Vec<u32>, DialogueError> {
-        let separator = match self.options.layout {
-            Layout::Full => format!(" {} ", self.options.action_sep),
-            Layout::Compact => self.options.action_sep.clone(),
+        let answer = actions.join(&format!(" {} ", self.options.action_sep));
+        let text = if self.options.enable_think {
+            format!("{reasoning}{THINK_CLOSE}{ANSWER_OPEN}{answer}{ANSWER_CLOSE}")
+        } else {
+            format!("{answer}{ANSWER_CLOSE}")
         };
-        let mut tokens = Vec::new();
-        if self.options.enable_think {
-            tokens.extend(self.dialogue.encode(reasoning)?);
-            tokens.extend(self.dialogue.encode_tag(THINK_CLOSE)?);
-            tokens.extend(self.dialogue.encode_tag(ANSWER_OPEN)?);
-        }
-        tokens.extend(self.dialogue.encode(&actions.join(&separator))?);
-        tokens.extend(self.dialogue.encode_tag(ANSWER_CLOSE)?);
+        let mut tokens = self.dialogue.encode(&text)?;
         tokens.push(self.dialogue.end_of_turn());
         Ok(tokens)
     }

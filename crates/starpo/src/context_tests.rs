@@ -100,10 +100,7 @@ impl Dialogue for VanishingTags {
         DIALOGUE.next_user(u, closed)
     }
     fn encode(&self, text: &str) -> Result<Vec<u32>, DialogueError> {
-        DIALOGUE.encode(text)
-    }
-    fn encode_tag(&self, _: &str) -> Result<Vec<u32>, DialogueError> {
-        Ok(vec![END])
+        if text.starts_with('<') { Ok(vec![END]) } else { DIALOGUE.encode(text) }
     }
     fn decode(&self, tokens: &[u32]) -> Result<String, DialogueError> {
         DIALOGUE.decode(tokens)

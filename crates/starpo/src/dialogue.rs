@@ -1,7 +1,7 @@
 //! The pieces of a conversation as token ids.
 //!
-//! What is here: what the context needs from a tokenizer and a chat template, as a trait. What is not here: what is
-//! said ([`crate::context`]).
+//! What is here: what the context needs from a tokenizer and a chat template, as a trait. What is not here: the real
+//! ones ([`crate::chat_dialogue`]), what is said ([`crate::context`]).
 
 #[cfg(test)]
 #[path = "scripted.rs"]
@@ -29,17 +29,19 @@ pub trait Dialogue {
     /// [`DialogueError`] when the text cannot be encoded.
     fn next_user(&self, user: &str, closed: bool) -> Result<Vec<u32>, DialogueError>;
 
-    /// Encodes plain text; nothing in it becomes a control token.
+    /// Encodes text; nothing in it becomes a control token. The answer format's tags may have tokens of their own.
     ///
     /// # Errors
     /// [`DialogueError`] when the text cannot be encoded.
     fn encode(&self, text: &str) -> Result<Vec<u32>, DialogueError>;
 
-    /// Encodes one of the format's own tags, which may have a token of its own.
+    /// Encodes one of the answer format's own tags, which may have a token of its own.
     ///
     /// # Errors
     /// [`DialogueError`] when the tag cannot be encoded.
-    fn encode_tag(&self, tag: &str) -> Result<Vec<u32>, DialogueError>;
+    fn encode_tag(&self, tag: &str) -> Result<Vec<u32>, DialogueError> {
+        self.encode(tag)
+    }
 
     /// Decodes without control tokens.
     ///

@@ -73,6 +73,7 @@ pub struct TurnInfo {
     /// The action changed the state.
     pub action_is_effective: bool,
     /// Further numbers by name.
+    #[serde(with = "nullable_map")]
     pub extra: BTreeMap<String, f64>,
 }
 
@@ -213,5 +214,21 @@ mod nullable {
     pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<Vec<f32>, D::Error> {
         let values = Vec::<Option<f32>>::deserialize(deserializer)?;
         Ok(values.into_iter().map(|v| v.unwrap_or(f32::NAN)).collect())
+    }
+}
+
+/// As [`nullable`], by name.
+mod nullable_map {
+    use std::collections::BTreeMap;
+
+    use serde::{Deserialize, Deserializer, Serializer};
+
+    pub fn serialize<S: Serializer>(values: &BTreeMap<String, f64>, serializer: S) -> Result<S::Ok, S::Error> {
+        serializer.collect_map(values.iter().map(|(key, v)| (key, v.is_finite().then_some(*v))))
+    }
+
+    pub fn deserialize<'de, D: Deserializer<'de>>(deserializer: D) -> Result<BTreeMap<String, f64>, D::Error> {
+        let values = BTreeMap::<String, Option<f64>>::deserialize(deserializer)?;
+        Ok(values.into_iter().map(|(key, v)| (key, v.unwrap_or(f64::NAN))).collect())
     }
 }

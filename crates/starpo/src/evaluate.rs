@@ -60,6 +60,8 @@ pub struct Baselines {
     pub random: Option<Score>,
     /// The best player; `None` when no environment has an oracle.
     pub oracle: Option<Score>,
+    /// The best possible success rate, where every environment knows it: what the oracle reaches on average.
+    pub optimum: Option<f64>,
 }
 
 /// An evaluation.
@@ -115,11 +117,19 @@ pub struct BaselineOptions {
     pub seed: u64,
 }
 
+impl BaselineOptions {
+    /// Actions that an episode of `group` can take.
+    fn budget(&self, group: &Group) -> usize {
+        group.tag.max_actions_per_traj.min(self.max_turn.saturating_mul(self.max_actions_per_turn))
+    }
+}
+
 /// Scores the random policy and the oracle on the instances of `groups`. Instances whose environment fails count as
 /// failures with what they earned until then, as they do for the policy.
 pub fn baselines(groups: &[Group], options: &BaselineOptions) -> Baselines {
     let (mut random, mut oracle) = (Vec::new(), Vec::new());
     let mut has_oracle = false;
+    let mut optimum = Some(0.0);
     for (g, group) in groups.iter().enumerate() {
         for repeat in 0..options.repeats {
             let seed = sampling_seed(options.seed, RANDOM_STREAM, g as u64, repeat as u64);
@@ -135,13 +145,25 @@ pub fn baselines(groups: &[Group], options: &BaselineOptions) -> Baselines {
                 random.push(result);
             }
         }
+        optimum = optimum.and_then(|sum| Some(sum + instance_optimum(group, options)?));
         oracle.push(play(group, options, |env, left| {
             let actions = env.oracle(left)?;
             has_oracle |= !actions.is_empty();
             Ok(actions)
         }));
     }
-    Baselines { random: Score::of(random), oracle: if has_oracle { Score::of(oracle) } else { None } }
+    Baselines {
+        random: Score::of(random),
+        oracle: if has_oracle { Score::of(oracle) } else { None },
+        optimum: optimum.filter(|_| !groups.is_empty()).map(|sum| sum / groups.len() as f64),
+    }
+}
+
+/// The environment's own knowledge of how often its instance can be solved.
+fn instance_optimum(group: &Group, options: &BaselineOptions) -> Option<f64> {
+    let mut env = GuardedEnv::make(&*group.tag.make).ok()?;
+    env.reset(group.seed, group.split).ok()?;
+    env.optimum(options.budget(group)).ok()?
 }
 
 /// Keeps the random policy's streams apart from those of sampling.
@@ -153,7 +175,7 @@ fn play(
     options: &BaselineOptions,
     mut choose: impl FnMut(&mut GuardedEnv, usize) -> Result<Vec<String>, Fault>,
 ) -> (bool, f64) {
-    let budget = group.tag.max_actions_per_traj.min(options.max_turn.saturating_mul(options.max_actions_per_turn));
+    let budget = options.budget(group);
     let mut total = 0.0;
     let mut run = || -> Result<bool, Fault> {
         let mut env = GuardedEnv::make(&*group.tag.make)?;

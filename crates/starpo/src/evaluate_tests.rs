@@ -82,8 +82,6 @@ fn baselines_keep_to_the_policy_s_budget() {
 
 #[test]
 fn baselines_survive_failing_environments() {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     for trouble in [Trouble::StepPanic, Trouble::StepError, Trouble::Nan, Trouble::ResetPanic] {
         let group = |seed| Group { tag: line(trouble, ""), seed, split: Split::Val };
         let b = baselines(&[group(0), group(1)], &OPTIONS);
@@ -91,7 +89,6 @@ fn baselines_survive_failing_environments() {
         assert_eq!((oracle.success, oracle.n), (0.5, 2), "{trouble:?}");
         assert!(oracle.mean_return.is_finite());
     }
-    std::panic::set_hook(hook);
 }
 
 #[test]

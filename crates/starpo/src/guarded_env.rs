@@ -96,6 +96,14 @@ impl GuardedEnv {
         self.call(|env| Ok(env.oracle(actions_left)))
     }
 
+    /// See [`Environment::optimum`].
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn optimum(&mut self, actions_left: usize) -> Result<Option<f64>, Fault> {
+        self.call(|env| Ok(env.optimum(actions_left)))
+    }
+
     /// See [`Environment::demonstrate`].
     ///
     /// # Errors

@@ -6,6 +6,7 @@
 
 pub mod advantage;
 pub mod aggregate;
+pub mod chat_dialogue;
 pub mod config;
 pub mod context;
 pub mod dialogue;

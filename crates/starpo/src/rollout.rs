@@ -284,7 +284,7 @@ impl Player {
             Err(outcome) => Some(outcome),
         };
         let max_actions = self.group.tag.max_actions_per_traj;
-        self.outcome = over.or_else(|| {
+        self.outcome = over.or({
             if self.num_actions >= max_actions {
                 Some(Outcome::ActionBudget)
             } else if !stopped && n < options.response_length {
@@ -442,3 +442,7 @@ fn read_response(context: &Context<'_>, tokens: &[u32], turn: &mut Turn) -> Resu
 #[cfg(test)]
 #[path = "rollout_tests.rs"]
 mod tests;
+
+#[cfg(test)]
+#[path = "rollout_env_tests.rs"]
+mod env_tests;

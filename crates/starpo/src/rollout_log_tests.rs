@@ -35,10 +35,12 @@ fn what_is_written_is_read_back() {
     }
     // A number that is none does not make the file unreadable; a second write replaces the first.
     written[0].log_probs[0] = f32::NAN;
+    written[0].turns[0].info.as_mut().unwrap().extra.insert("odd".into(), f64::INFINITY);
     assert_eq!(write_rollouts(&dir.path().join("rollouts"), "train", 12, &written[..1]).unwrap(), path);
     let records = read_rollouts(&path).unwrap();
     assert_eq!(records.len(), 1);
     assert!(records[0].episode.log_probs[0].is_nan());
+    assert!(records[0].episode.turns[0].info.as_ref().unwrap().extra["odd"].is_nan());
     assert_eq!(std::fs::read_dir(dir.path().join("rollouts")).unwrap().count(), 1);
 }
 

@@ -126,3 +126,67 @@ fn mean(values: impl Iterator<Item = f64>) -> f64 {
     let (sum, n) = values.fold((0.0, 0usize), |(s, n), v| (s + v, n + 1));
     if n == 0 { 0.0 } else { sum / n as f64 }
 }
+
+#[cfg(test)]
+mod tests {
+    use ragen_envs::Split;
+
+    use super::*;
+    use crate::context::ContextOptions;
+    use crate::dialogue::scripted::{ByteDialogue, ScriptedPolicy, Trouble, line};
+    use crate::instances::Group;
+    use crate::rollout::{RolloutOptions, collect};
+
+    fn play(tag: &str, group_size: usize) -> Vec<Episode> {
+        let mut line = line(Trouble::None, "");
+        line.tag = tag.into();
+        let group = Group { tag: line, seed: 0, split: Split::Train };
+        let options = RolloutOptions { group_size, ..RolloutOptions::default() };
+        let mut policy = ScriptedPolicy::saying("a</think><answer>Left||Left</answer>");
+        let dialogue = ByteDialogue { tags_as_tokens: true };
+        collect(&mut policy, &dialogue, &ContextOptions::default(), &[group], &options).unwrap()
+    }
+
+    #[test]
+    fn infos_are_means_over_turns_and_sums_when_shopping() {
+        // Two turns that end at distances 5 and 7.
+        let m = &play("Line", 1)[0].metrics;
+        assert_eq!((m["distance"], m["action_is_valid"], m["num_actions"]), (6.0, 1.0, 4.0));
+        let m = &play("WebShopFull", 1)[0].metrics;
+        assert_eq!((m["traj_sum/distance"], m["action_is_valid"]), (12.0, 1.0));
+        assert!(!m.contains_key("distance"));
+    }
+
+    #[test]
+    fn odd_values_are_left_out_and_the_last_score_counts() {
+        let mut episode = play("Line", 1).remove(0);
+        for (turn, value) in episode.turns.iter_mut().zip([0.25, 0.75]) {
+            let extra = &mut turn.info.as_mut().unwrap().extra;
+            extra.insert("odd".into(), f64::NAN);
+            extra.insert("score".into(), value);
+            extra.insert("max_tile".into(), value * 8.0);
+        }
+        episode.metrics = episode_metrics(&episode);
+        assert!(!episode.metrics.contains_key("odd"));
+        assert_eq!((episode.metrics["final_score"], episode.metrics["score"]), (0.75, 0.5));
+        assert_eq!(batch_metrics(&[episode])["rollout/max_tile"], 6.0);
+    }
+
+    #[test]
+    fn tags_are_kept_apart() {
+        let mut episodes = play("A", 2);
+        episodes.extend(play("B", 1).into_iter().map(|mut e| {
+            e.group = 1;
+            e.turns.truncate(1);
+            e.metrics = episode_metrics(&e);
+            e
+        }));
+        let m = batch_metrics(&episodes);
+        assert_eq!((m["A/num_actions"], m["B/num_actions"]), (4.0, 2.0));
+        assert_eq!((m["A/pass@2"], m["B/pass@1"]), (0.0, 0.0));
+        assert!(!m.contains_key("A/non-zero/success"));
+        // The mean over tags, not over episodes.
+        assert!((m["charts/avg_episode_return"] - (-0.4 - 0.2) / 2.0).abs() < 1e-12);
+        assert!(batch_metrics(&[]).is_empty());
+    }
+}

@@ -129,8 +129,6 @@ fn pass_at_k_and_batch_metrics() {
 
 #[test]
 fn a_failing_environment_costs_only_its_own_episode() {
-    let hook = std::panic::take_hook();
-    std::panic::set_hook(Box::new(|_| {}));
     let cases = [
         (Trouble::MakeError, "env_error"),
         (Trouble::ResetError, "env_error"),
@@ -158,7 +156,6 @@ fn a_failing_environment_costs_only_its_own_episode() {
         assert!(m.values().all(|v| v.is_finite()), "{m:?}");
         assert_eq!(m["rollout/env_faults"], if trouble == Trouble::MakeError { 6.0 } else { 2.0 });
     }
-    std::panic::set_hook(hook);
 }
 
 #[test]
@@ -169,7 +166,6 @@ fn environment_text_never_becomes_control_tokens() {
     // Per turn: system once, then user and assistant; nothing more.
     let count = |t: u32| e.tokens.iter().filter(|x| **x == t).count();
     assert_eq!(count(START), 1 + 2 * e.turns.len());
-    assert_eq!(count(258), e.turns.len(), "forced opening tags only");
     assert!(e.turns[0].state.contains("<|im_end|>"));
     assert_eq!(e.outcome, Outcome::ActionBudget);
 }

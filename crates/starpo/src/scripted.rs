@@ -79,13 +79,18 @@ impl Dialogue for ByteDialogue {
         Ok(tokens)
     }
     fn encode(&self, text: &str) -> Result<Vec<u32>, DialogueError> {
-        Ok(Self::merged(text))
-    }
-    fn encode_tag(&self, tag: &str) -> Result<Vec<u32>, DialogueError> {
-        match TAGS.iter().position(|t| *t == tag) {
-            Some(i) if self.tags_as_tokens => Ok(vec![258 + i as u32]),
-            _ => Ok(Self::merged(tag)),
+        if !self.tags_as_tokens {
+            return Ok(Self::merged(text));
         }
+        let mut tokens = Vec::new();
+        let mut rest = text;
+        while let Some((at, tag)) = TAGS.iter().enumerate().filter_map(|(i, t)| Some((rest.find(t)?, i))).min() {
+            tokens.extend(Self::merged(&rest[..at]));
+            tokens.push(258 + tag as u32);
+            rest = &rest[at + TAGS[tag].len()..];
+        }
+        tokens.extend(Self::merged(rest));
+        Ok(tokens)
     }
     fn decode(&self, tokens: &[u32]) -> Result<String, DialogueError> {
         let mut bytes = Vec::new();
@@ -114,13 +119,15 @@ pub type Script = dyn Fn(u64, usize, &[u32], u64) -> Vec<u32>;
 pub struct ScriptedPolicy {
     pub script: Box<Script>,
     pub order: u64,
+    /// The token that ends a response.
+    pub end: u32,
     pub max_context: usize,
     pub seen: Rc<RefCell<Seen>>,
 }
 
 impl ScriptedPolicy {
     pub fn new(script: impl Fn(u64, usize, &[u32], u64) -> Vec<u32> + 'static) -> Self {
-        Self { script: Box::new(script), order: 0, max_context: 100_000, seen: Rc::default() }
+        Self { script: Box::new(script), order: 0, end: END, max_context: 100_000, seen: Rc::default() }
     }
 
     /// Every turn says the same text, ended by the end-of-turn token.
@@ -166,7 +173,7 @@ impl Session for ScriptedSession<'_> {
             let mut seen = self.policy.seen.borrow_mut();
             let turns = seen.entry(request.id).or_default();
             let mut tokens = (self.policy.script)(request.id, turns.len(), context, request.seed);
-            if let Some(end) = tokens.iter().position(|t| *t == END) {
+            if let Some(end) = tokens.iter().position(|t| *t == self.policy.end) {
                 tokens.truncate(end + 1);
             }
             tokens.truncate(request.max_new_tokens);
@@ -176,7 +183,7 @@ impl Session for ScriptedSession<'_> {
             context.extend(&tokens);
             done.push(Response {
                 id: request.id,
-                stopped: tokens.last() == Some(&END),
+                stopped: tokens.last() == Some(&self.policy.end),
                 tokens,
                 sampling_log_probs: log_probs.clone(),
                 log_probs,
