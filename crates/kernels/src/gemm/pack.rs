@@ -4,11 +4,16 @@
 //! front to back; columns beyond the matrix are zero and never stored. Rows of a left-hand operand whose inner stride
 //! is not one are packed by tile, again inner index outermost.
 
-use super::tile::PANEL;
 #[cfg(target_arch = "x86_64")]
+use super::lanes::{Avx2, Avx512};
+use super::lanes::{Lanes, Plain};
+use super::tile::{PANEL, fetch};
 use crate::simd::{Isa, isa};
-use std::alloc::{Layout, alloc_zeroed, dealloc, handle_alloc_error};
+use std::alloc::{Layout, alloc, dealloc, handle_alloc_error};
 use std::ptr::NonNull;
+
+/// Elements that one inner step of packed rows takes: at least the rows of any tile, and one cache line.
+pub(super) const STEP: usize = 16;
 
 const HUGE_PAGE: usize = 2 << 20;
 
@@ -34,11 +39,15 @@ impl Memory {
     pub fn new(len: usize) -> Self {
         let layout = Self::layout(len);
         // SAFETY: the layout has a size above zero.
-        let start = unsafe { alloc_zeroed(layout) };
-        match NonNull::new(start.cast::<f32>()) {
-            Some(start) => Self { start, len },
-            None => handle_alloc_error(layout),
+        let start = unsafe { alloc(layout) };
+        let Some(start) = NonNull::new(start) else { handle_alloc_error(layout) };
+        if layout.size() >= HUGE_PAGE {
+            advise_huge_pages(start.as_ptr(), layout.size());
         }
+        // Written only after the advice: pages get their size when they are first touched.
+        // SAFETY: just allocated with this size.
+        unsafe { std::ptr::write_bytes(start.as_ptr(), 0, layout.size()) };
+        Self { start: start.cast(), len }
     }
 
     /// Number of elements.
@@ -49,6 +58,12 @@ impl Memory {
     /// The first element.
     pub fn as_ptr(&self) -> *const f32 {
         self.start.as_ptr()
+    }
+
+    /// Everything.
+    pub fn as_slice(&self) -> &[f32] {
+        // SAFETY: `len` elements, initialised in `new`.
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
     /// The first element, to write.
@@ -80,6 +95,31 @@ impl Drop for Memory {
     }
 }
 
+/// Asks the system to back memory of our own with huge pages, which spares most address translations of a weight that
+/// is read from end to end. Only advice: where it is refused, nothing changes.
+fn advise_huge_pages(start: *mut u8, bytes: usize) {
+    #[cfg(all(target_os = "linux", target_arch = "x86_64"))]
+    {
+        const MADVISE: usize = 28;
+        const HUGE_PAGE_ADVICE: usize = 14;
+        // SAFETY: madvise(MADV_HUGEPAGE) keeps the contents; the kernel preserves all registers but these three.
+        unsafe {
+            std::arch::asm!(
+                "syscall",
+                inlateout("rax") MADVISE => _,
+                in("rdi") start,
+                in("rsi") bytes / HUGE_PAGE * HUGE_PAGE,
+                in("rdx") HUGE_PAGE_ADVICE,
+                out("rcx") _,
+                out("r11") _,
+                options(nostack),
+            );
+        }
+    }
+    #[cfg(not(all(target_os = "linux", target_arch = "x86_64")))]
+    let _ = (start, bytes);
+}
+
 /// Packs `columns <= PANEL` rows of `w` (row `j` starts at `w + j * stride`) as the columns of a panel of `depth`
 /// steps.
 ///
@@ -92,6 +132,9 @@ pub(super) unsafe fn panel_of_rows(w: *const f32, stride: usize, columns: usize,
         done = (columns / 16 * 16, depth / 16 * 16);
         for j in (0..done.0).step_by(16) {
             for p in (0..done.1).step_by(16) {
+                for i in 0..16 {
+                    fetch(w.wrapping_add((j + i) * stride + p + 64));
+                }
                 // SAFETY: the block lies inside both; `isa` names what the machine has.
                 unsafe { transpose_16(w.add(j * stride + p), stride, panel.add(p * PANEL + j)) };
             }
@@ -159,28 +202,73 @@ unsafe fn transpose_16(from: *const f32, stride: usize, to: *mut f32) {
 /// # Safety
 /// `b` is valid for these reads and `panels` for `columns.div_ceil(PANEL) * depth * PANEL` writes.
 pub(super) unsafe fn panels_of_columns(b: *const f32, stride: usize, columns: usize, depth: usize, panels: *mut f32) {
+    // SAFETY: the caller's contract; `isa` names what the machine has.
+    unsafe {
+        match isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => panels_avx512(b, stride, columns, depth, panels),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => panels_avx2(b, stride, columns, depth, panels),
+            _ => panels_body::<Plain>(b, stride, columns, depth, panels),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+unsafe fn panels_avx512(b: *const f32, stride: usize, columns: usize, depth: usize, to: *mut f32) {
+    // SAFETY: the caller's contract.
+    unsafe { panels_body::<Avx512>(b, stride, columns, depth, to) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn panels_avx2(b: *const f32, stride: usize, columns: usize, depth: usize, to: *mut f32) {
+    // SAFETY: the caller's contract.
+    unsafe { panels_body::<Avx2>(b, stride, columns, depth, to) }
+}
+
+#[inline(always)]
+unsafe fn panels_body<V: Lanes>(b: *const f32, stride: usize, columns: usize, depth: usize, panels: *mut f32) {
+    let full = columns / PANEL * PANEL;
     // Whole rows at a time: memory is read in its own order.
     for p in 0..depth {
-        for j in (0..columns).step_by(PANEL) {
-            // SAFETY: inside both by the caller's contract.
-            unsafe {
-                let from = b.add(p * stride + j);
+        // SAFETY: inside both by the caller's contract.
+        unsafe {
+            let row = b.add(p * stride);
+            for j in (0..columns).step_by(16) {
+                fetch(row.wrapping_add(8 * stride + j));
+            }
+            for j in (0..full).step_by(PANEL) {
                 let to = panels.add(j * depth + p * PANEL);
-                if columns - j >= PANEL {
-                    to.cast::<[f32; PANEL]>().write_unaligned(from.cast::<[f32; PANEL]>().read_unaligned());
-                } else {
-                    std::ptr::copy_nonoverlapping(from, to, columns - j);
-                    std::ptr::write_bytes(to.add(columns - j), 0, PANEL - (columns - j));
+                for v in (0..PANEL).step_by(V::WIDTH) {
+                    V::load(row.add(j + v)).store(to.add(v));
                 }
+            }
+            if full < columns {
+                copy_padded::<V, PANEL>(row.add(full), columns - full, panels.add(full * depth + p * PANEL));
             }
         }
     }
 }
 
-/// Packs `rows` rows and `depth` inner steps of an operand with arbitrary strides, inner index outermost.
+/// Copies `count <= TO` elements and fills up with zeros to `TO`.
+#[inline(always)]
+unsafe fn copy_padded<V: Lanes, const TO: usize>(from: *const f32, count: usize, to: *mut f32) {
+    for v in (0..TO).step_by(V::WIDTH) {
+        // SAFETY: the mask keeps reads within `count`; an empty mask reads nothing.
+        unsafe {
+            let valid = count.saturating_sub(v).min(V::WIDTH);
+            V::load_masked(from.wrapping_add(v), V::mask(valid)).store(to.add(v));
+        }
+    }
+}
+
+/// Packs `rows <= STEP` rows and `depth` inner steps of an operand with arbitrary strides, inner index outermost and
+/// [`STEP`] elements a step.
 ///
 /// # Safety
-/// `a` is valid for these reads and `to` for `rows * depth` writes.
+/// `a` is valid for these reads and `to` for `STEP * depth` writes.
 pub(super) unsafe fn steps_of_rows(
     a: *const f32,
     (row_stride, step_stride): (usize, usize),
@@ -188,17 +276,48 @@ pub(super) unsafe fn steps_of_rows(
     depth: usize,
     to: *mut f32,
 ) {
+    if row_stride != 1 {
+        for p in 0..depth {
+            for i in 0..rows {
+                // SAFETY: the caller's contract.
+                unsafe { *to.add(p * STEP + i) = *a.add(p * step_stride + i * row_stride) };
+            }
+        }
+        return;
+    }
+    // SAFETY: the caller's contract; `isa` names what the machine has.
+    unsafe {
+        match isa() {
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx512 => steps_avx512(a, step_stride, rows, depth, to),
+            #[cfg(target_arch = "x86_64")]
+            Isa::Avx2 => steps_avx2(a, step_stride, rows, depth, to),
+            _ => steps_body::<Plain>(a, step_stride, rows, depth, to),
+        }
+    }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+unsafe fn steps_avx512(a: *const f32, stride: usize, rows: usize, depth: usize, to: *mut f32) {
+    // SAFETY: the caller's contract.
+    unsafe { steps_body::<Avx512>(a, stride, rows, depth, to) }
+}
+
+#[cfg(target_arch = "x86_64")]
+#[target_feature(enable = "avx2,fma")]
+unsafe fn steps_avx2(a: *const f32, stride: usize, rows: usize, depth: usize, to: *mut f32) {
+    // SAFETY: the caller's contract.
+    unsafe { steps_body::<Avx2>(a, stride, rows, depth, to) }
+}
+
+#[inline(always)]
+unsafe fn steps_body<V: Lanes>(a: *const f32, stride: usize, rows: usize, depth: usize, to: *mut f32) {
     for p in 0..depth {
         // SAFETY: inside both by the caller's contract.
         unsafe {
-            let (from, to) = (a.add(p * step_stride), to.add(p * rows));
-            if row_stride == 1 {
-                std::ptr::copy_nonoverlapping(from, to, rows);
-            } else {
-                for i in 0..rows {
-                    *to.add(i) = *from.add(i * row_stride);
-                }
-            }
+            fetch(a.wrapping_add((p + 8) * stride));
+            copy_padded::<V, STEP>(a.add(p * stride), rows, to.add(p * STEP));
         }
     }
 }

@@ -6,6 +6,7 @@
 #[cfg(target_arch = "x86_64")]
 use super::lanes::{Avx2, Avx512};
 use super::lanes::{Lanes, Plain};
+use super::pack::Memory;
 use crate::simd::{Isa, isa, multiversion};
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -43,10 +44,10 @@ pub fn fma_peak_gflops(threads: usize) -> f64 {
 pub fn read_bandwidth_gbs(threads: usize) -> f64 {
     let threads = threads.max(1);
     let part = READ_BYTES / size_of::<f32>() / threads;
-    // Written, so that every page is one of its own.
-    let memory: Vec<f32> = (0..part * threads).map(|i| (i & 1023) as f32).collect();
+    // Written on creation, so that every page is one of its own.
+    let memory = Memory::new(part * threads);
     let time = median_time(threads, |thread| {
-        black_box(sum(&memory[thread * part..][..part]));
+        black_box(sum(&memory.as_slice()[thread * part..][..part]));
     });
     (memory.len() * size_of::<f32>()) as f64 / time.as_nanos().max(1) as f64
 }
@@ -116,15 +117,21 @@ unsafe fn chains_avx2() {
 }
 
 multiversion! {
-    /// A sum in 128 lanes: enough loads in flight to wait for memory only.
+    /// A sum over four streams at once in 64 lanes each: enough loads in flight to wait for memory only.
     fn sum(values: &[f32]) -> f32 {
-        let mut lanes = [0.0f32; 128];
-        for chunk in values.chunks_exact(128) {
-            for (lane, &value) in lanes.iter_mut().zip(chunk) {
-                *lane += value;
+        let quarter = values.len() / 4;
+        let (first, rest) = values.split_at(quarter);
+        let (second, rest) = rest.split_at(quarter);
+        let (third, fourth) = rest.split_at(quarter);
+        let mut lanes = [[0.0f32; 64]; 4];
+        for i in (0..quarter).step_by(64) {
+            for (lanes, stream) in lanes.iter_mut().zip([first, second, third, fourth]) {
+                for (lane, &value) in lanes.iter_mut().zip(&stream[i..(i + 64).min(quarter)]) {
+                    *lane += value;
+                }
             }
         }
-        lanes.iter().sum()
+        lanes.iter().flatten().sum()
     }
 }
 

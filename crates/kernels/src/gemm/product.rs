@@ -3,7 +3,7 @@
 //! Every task writes a rectangle of the output that no other task touches and walks the inner index upwards, so how
 //! the work is cut changes no bit.
 
-use super::pack::{self, Memory};
+use super::pack::{self, Memory, STEP};
 use super::tile::{BY_ROW, BY_STEP, PANEL, Tile, TileFn, Tiles};
 use std::cell::RefCell;
 use std::ops::Range;
@@ -17,6 +17,9 @@ const ROW_BLOCK: usize = 160 << 10;
 const PANEL_GROUP: usize = 96 << 10;
 /// Largest right-hand operand, in elements, that is read in place by several tiles.
 const IN_PLACE: usize = 16 << 10;
+/// A right-hand operand below this many elements is taken to be in the second-level cache already: fetching ahead would
+/// only cost.
+const IN_CACHE: usize = 90 << 10;
 /// Work below this estimate is not worth a fork and join, in nanoseconds.
 const SERIAL_NS: usize = 15_000;
 
@@ -57,8 +60,13 @@ struct Ready {
     start: *const f32,
     step: usize,
     panel: usize,
-    /// The panels of the range lie one after another in memory that is not yet in the cache.
-    stream: bool,
+}
+
+/// Memory for a tile to fetch on its way: per four inner steps so many cache lines, then a step.
+struct Ahead {
+    start: *const f32,
+    lines: usize,
+    step: usize,
 }
 
 impl Product {
@@ -90,18 +98,24 @@ impl Product {
             return unsafe { self.run_serial() };
         }
         let panels = self.columns.div_ceil(PANEL);
-        let next = AtomicUsize::new(0);
-        // Tasks are handed out as threads come free: a core that is slow or busy elsewhere takes fewer of them.
-        fork(threads.min(tasks), &|| {
-            loop {
-                let task = next.fetch_add(1, Ordering::Relaxed);
-                if task >= tasks {
-                    break;
+        let workers = threads.min(tasks);
+        // Every worker has a queue of neighbouring tasks, because what it fetches ahead belongs to the next one, and
+        // helps out with the other queues at the end: a core that is slow or busy elsewhere gets through fewer tasks.
+        let queues: Vec<AtomicUsize> =
+            (0..workers).map(|worker| AtomicUsize::new(part(tasks, workers, worker).start)).collect();
+        fork(0..workers, &|worker| {
+            for queue in (worker..workers).chain(0..worker) {
+                let end = part(tasks, workers, queue).end;
+                loop {
+                    let task = queues[queue].fetch_add(1, Ordering::Relaxed);
+                    if task >= end {
+                        break;
+                    }
+                    let rows = part(self.rows, row_parts, task / panel_parts);
+                    let columns = part(panels, panel_parts, task % panel_parts);
+                    // SAFETY: the caller's contract; rectangles of different tasks are disjoint.
+                    unsafe { self.run(rows, columns) };
                 }
-                let rows = part(self.rows, row_parts, task / panel_parts);
-                let columns = part(panels, panel_parts, task % panel_parts);
-                // SAFETY: the caller's contract; rectangles of different tasks are disjoint.
-                unsafe { self.run(rows, columns) };
             }
         });
     }
@@ -109,12 +123,16 @@ impl Product {
     /// Parts of the rows and of the panels for `threads` threads.
     fn grid(&self, threads: usize) -> (usize, usize) {
         let panels = self.columns.div_ceil(PANEL);
-        let wanted = 4 * threads;
-        // Few rows: every panel is read once, by one thread. Many rows: panels in chunks of three or more, so that
-        // each chunk uses a row that it loads several times; the rest of the split goes to rows.
-        let chunk = if self.rows <= 64 { 1 } else { 3 };
-        let panel_parts = (panels / chunk).clamp(1, wanted);
-        let row_parts = (self.rows / 56).clamp(1, wanted.div_ceil(panel_parts));
+        // Few rows: panels in small chunks, each read once, by one thread (by fours where the wide tiles take four).
+        // Many rows: chunks of three or more, so that a row is used several times once it is loaded.
+        let chunk = match self.rows {
+            0..=2 => 4,
+            3..=256 => 1,
+            _ => 3,
+        };
+        let panel_parts = (panels / chunk).clamp(1, 8 * threads);
+        // What is missing to a few tasks a thread comes from a split of the rows.
+        let row_parts = (self.rows / 56).clamp(1, (4 * threads).div_ceil(panel_parts));
         (row_parts, panel_parts)
     }
 
@@ -144,6 +162,10 @@ impl Product {
                 let inner = part(self.depth, blocks, block);
                 let group = match self.b {
                     Right::Panels(_) => panels.len(),
+                    // Rows that fit the cache beside a panel are there for the next one, too.
+                    Right::Transposed(..) if rows.len() * inner.len() <= ROW_BLOCK => 1,
+                    // Packed rows are packed anew for every group.
+                    _ if self.a_step != 1 => (2 * PANEL_GROUP / (PANEL * inner.len())).max(1),
                     _ => (PANEL_GROUP / (PANEL * inner.len())).max(1),
                 };
                 for first in panels.clone().step_by(group) {
@@ -168,19 +190,19 @@ impl Product {
             match self.b {
                 Right::Panels(start) => {
                     let start = start.add(column * self.depth + inner.start * PANEL);
-                    Ready { start, step: PANEL, panel: PANEL * self.depth, stream: true }
+                    Ready { start, step: PANEL, panel: PANEL * self.depth }
                 }
                 Right::Rows(start, stride)
                     if rows <= Tiles::current().rows || self.columns * self.depth <= IN_PLACE =>
                 {
                     let start = start.add(inner.start * stride + column);
-                    Ready { start, step: stride, panel: PANEL, stream: false }
+                    Ready { start, step: stride, panel: PANEL }
                 }
                 Right::Rows(start, stride) => {
                     memory.reserve(panels.len() * depth * PANEL);
                     let start = start.add(inner.start * stride + column);
                     pack::panels_of_columns(start, stride, columns, depth, memory.as_mut_ptr());
-                    Ready { start: memory.as_ptr(), step: PANEL, panel: PANEL * depth, stream: false }
+                    Ready { start: memory.as_ptr(), step: PANEL, panel: PANEL * depth }
                 }
                 Right::Transposed(start, stride) => {
                     memory.reserve(panels.len() * depth * PANEL);
@@ -189,9 +211,44 @@ impl Product {
                         let to = memory.as_mut_ptr().add(j * depth);
                         pack::panel_of_rows(from, stride, (columns - j).min(PANEL), depth, to);
                     }
-                    Ready { start: memory.as_ptr(), step: PANEL, panel: PANEL * depth, stream: false }
+                    Ready { start: memory.as_ptr(), step: PANEL, panel: PANEL * depth }
                 }
             }
+        }
+    }
+
+    /// What to fetch during the call of `tile`, one of `tiles`, on `panel` of the `group` ready: its share of what is
+    /// needed next, which is the next panel when packed, else what the next group of panels will be packed from.
+    fn ahead(&self, inner: &Range<usize>, group: &Range<usize>, panel: usize, tile: usize, tiles: usize) -> Ahead {
+        let depth = inner.len();
+        // Eight lines for every four steps of a panel, shared among the tiles.
+        let lines = 8usize.div_ceil(tiles);
+        let steps = depth / 4;
+        let call = (panel - group.start) * tiles + tile;
+        let column = group.end * PANEL;
+        let nothing = Ahead { start: self.a, lines: 0, step: 0 };
+        if self.columns * self.depth <= IN_CACHE {
+            return nothing;
+        }
+        match self.b {
+            Right::Panels(start) => {
+                let share = tile * lines * steps * 16;
+                if (panel + 1) * PANEL >= self.columns || share >= depth * PANEL {
+                    return nothing;
+                }
+                let next = (panel + 1) * PANEL * self.depth + inner.start * PANEL;
+                Ahead { start: start.wrapping_add(next + share), lines, step: lines * 16 }
+            }
+            Right::Transposed(start, stride) => {
+                let share = call * lines * steps * 16;
+                if column >= self.columns || stride != depth || share >= group.len() * depth * PANEL {
+                    return nothing;
+                }
+                let start = start.wrapping_add(column * stride + share);
+                Ahead { start, lines, step: lines * 16 }
+            }
+            // Rows would have to be fetched in pieces from many pages, which gains nothing.
+            Right::Rows(..) => nothing,
         }
     }
 
@@ -216,28 +273,27 @@ impl Product {
         };
         for first in (0..count).step_by(block) {
             let last = (first + block).min(count);
-            let origin = tile_rows(first).start;
             // SAFETY: ranges lie inside the operands; packed memory is made large enough.
             unsafe {
                 let by_row = self.a_step == 1;
                 let in_place = by_row || (self.a_row == 1 && panels.len() < 4);
                 if !in_place {
-                    memory.reserve((tile_rows(last - 1).end - origin) * depth);
+                    memory.reserve((last - first) * depth * STEP);
                     for tile in first..last {
                         let range = tile_rows(tile);
                         let from = self.a.add(range.start * self.a_row + inner.start * self.a_step);
-                        let to = memory.as_mut_ptr().add((range.start - origin) * depth);
+                        let to = memory.as_mut_ptr().add((tile - first) * depth * STEP);
                         pack::steps_of_rows(from, (self.a_row, self.a_step), range.len(), depth, to);
                     }
                 }
-                let left = |range: &Range<usize>| {
-                    let here = self.a.wrapping_add(range.start * self.a_row + inner.start * self.a_step);
+                let left = |tile: usize, range: &Range<usize>| {
+                    let start = range.start * self.a_row + inner.start * self.a_step;
                     if by_row {
-                        (here, self.a_row, BY_ROW)
+                        (self.a.add(start), self.a_row, BY_ROW)
                     } else if in_place {
-                        (here, self.a_step, BY_STEP)
+                        (self.a.add(start), self.a_step, BY_STEP)
                     } else {
-                        (memory.as_ptr().add((range.start - origin) * depth), range.len(), BY_STEP)
+                        (memory.as_ptr().add((tile - first) * depth * STEP), STEP, BY_STEP)
                     }
                 };
                 let mut panel = panels.start;
@@ -250,7 +306,7 @@ impl Product {
                         if width >= PANEL && fits {
                             wide(&Tile {
                                 depth,
-                                a: left(rows).0,
+                                a: left(first, rows).0,
                                 a_stride: self.a_row,
                                 b,
                                 b_step: right.step,
@@ -261,21 +317,16 @@ impl Product {
                                 accumulate,
                                 ahead: b,
                                 ahead_lines: 0,
+                                ahead_step: 0,
                             });
                             panel += width / PANEL;
                             continue;
                         }
                     }
-                    // While one panel is used, each tile fetches its share of the next one.
-                    let tiles_here = last - first;
-                    let stream = right.stream && panel + 1 < panels.end;
-                    let lines = if stream { 8usize.div_ceil(tiles_here) } else { 0 };
                     for tile in first..last {
                         let range = tile_rows(tile);
-                        let (a, a_stride, layout) = left(&range);
-                        let share = (tile - first) * lines * (depth / 4) * 16;
-                        let ahead_lines = if share < depth * PANEL { lines } else { 0 };
-                        let ahead = b.wrapping_add(right.panel + share);
+                        let (a, a_stride, layout) = left(tile, &range);
+                        let ahead = self.ahead(inner, panels, panel, tile - first, last - first);
                         let mut call = Tile {
                             depth,
                             a,
@@ -287,8 +338,9 @@ impl Product {
                             c_row: self.c_row,
                             last: 0,
                             accumulate,
-                            ahead,
-                            ahead_lines,
+                            ahead: ahead.start,
+                            ahead_lines: ahead.lines,
+                            ahead_step: ahead.step,
                         };
                         strips(tiles, layout, range.len(), (self.columns - column).min(PANEL), &mut call);
                     }
@@ -331,10 +383,11 @@ fn part(len: usize, parts: usize, index: usize) -> Range<usize> {
     start..start + small + usize::from(index < larger)
 }
 
-/// Runs `worker` up to `threads` times at once.
-fn fork<F: Fn() + Sync>(threads: usize, worker: &F) {
-    if threads <= 1 {
-        return worker();
+/// Calls `worker` with every number of the range, at once if threads are free.
+fn fork<F: Fn(usize) + Sync>(workers: Range<usize>, worker: &F) {
+    if workers.len() <= 1 {
+        return workers.for_each(worker);
     }
-    rayon::join(|| fork(threads / 2, worker), || fork(threads - threads / 2, worker));
+    let middle = workers.start + workers.len() / 2;
+    rayon::join(|| fork(workers.start..middle, worker), || fork(middle..workers.end, worker));
 }

@@ -35,8 +35,10 @@ pub(super) struct Tile {
     pub accumulate: bool,
     /// Memory to bring into the cache on the way.
     pub ahead: *const f32,
-    /// Cache lines of `ahead` to touch per four inner steps.
+    /// Cache lines to fetch from there per four inner steps.
     pub ahead_lines: usize,
+    /// Distance that `ahead` moves per four inner steps.
+    pub ahead_step: usize,
 }
 
 /// A compiled tile.
@@ -67,8 +69,9 @@ fn opaque(value: usize) -> usize {
     value
 }
 
+/// Brings the cache line of `at` nearer; any address will do.
 #[inline(always)]
-fn touch(at: *const f32) {
+pub(super) fn fetch(at: *const f32) {
     #[cfg(target_arch = "x86_64")]
     // SAFETY: a prefetch never faults.
     unsafe {
@@ -155,10 +158,10 @@ unsafe fn body<V: Lanes, const MR: usize, const NV: usize, const TAIL: bool, con
                     a[q] = a[q].wrapping_add(4);
                 }
             }
-            for _ in 0..lines {
-                touch(ahead);
-                ahead = ahead.wrapping_add(16);
+            for line in 0..lines {
+                fetch(ahead.wrapping_add(16 * line));
             }
+            ahead = ahead.wrapping_add(t.ahead_step);
             left -= 4;
         }
         while left > 0 {
