@@ -256,7 +256,7 @@ fn settings_are_checked() {
 
 #[test]
 fn an_impossible_level_is_an_error() {
-    // Four boxes on nine inner cells leave no room to pull all of them away.
+    // Depth 2 looks at the first state only, so no box is ever pulled away.
     let mut env = make("sokoban", &json!({ "dim_room": [3, 6], "num_boxes": 2, "search_depth": 2 })).expect("valid");
     let error = env.reset(1, Split::Train).expect_err("no level").to_string();
     assert!(error.contains("seed 1") && error.contains("re-seeds"), "{error}");
