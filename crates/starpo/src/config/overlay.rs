@@ -227,7 +227,11 @@ pub(super) fn parse_yaml(text: &str, origin: &str) -> Result<Value, ConfigError>
     serde_saphyr::from_str::<Option<Value>>(text).map(Option::unwrap_or_default).map_err(|error| {
         let plain = error.without_snippet();
         let position = plain.location().map(|at| (at.line(), at.column()));
-        ConfigError::Syntax { origin: origin.into(), position, message: plain.to_string() }
+        let message = plain.to_string();
+        // The parser repeats the position behind its message.
+        let tail = position.map(|(line, column)| format!(" at line {line}, column {column}")).unwrap_or_default();
+        let message = message.strip_suffix(tail.as_str()).unwrap_or(&message).into();
+        ConfigError::Syntax { origin: origin.into(), position, message }
     })
 }
 
