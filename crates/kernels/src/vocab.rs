@@ -18,6 +18,8 @@ pub const CHUNK: usize = 512;
 const PIECE: usize = 64;
 /// Tasks that suffice to share work evenly; with fewer chunks, pieces of rows are tasks too.
 const ENOUGH_TASKS: usize = 16;
+/// Most chunks of one task: a core that is busy elsewhere holds up no more than these.
+const FEW_CHUNKS: usize = 4;
 /// Products of fewer multiplications are not worth sharing.
 const SERIAL_BELOW: usize = 1 << 20;
 /// Rows and logits that the backward pass holds at once; no part of the results' bits.
@@ -178,18 +180,23 @@ pub fn forward(
     let mut parts = vec![(Summary::EMPTY, f32::NAN); chunks * rows];
     let together = if rows * vocab * dim < SERIAL_BELOW { chunks } else { 1 };
     let group = if chunks < ENOUGH_TASKS { PIECE } else { rows };
-    parts.par_chunks_mut(rows.max(1)).enumerate().with_min_len(together).for_each_init(
-        || None,
-        |packed, (chunk, parts)| {
-            let from = chunk * CHUNK;
-            let packed = pack(packed, &weight[from * dim..(from + CHUNK).min(vocab) * dim], dim);
-            let groups = parts.par_chunks_mut(group).zip(targets.par_chunks(group)).enumerate();
-            groups.with_min_len(together).for_each(|(index, (parts, targets))| {
-                let hidden = &hidden[index * group * dim..][..parts.len() * dim];
-                summarise_rows(packed, from, hidden, targets, inv_temperature, parts);
-            });
-        },
-    );
+    parts
+        .par_chunks_mut(rows.max(1))
+        .enumerate()
+        .with_min_len(together)
+        .with_max_len(together.max(FEW_CHUNKS))
+        .for_each_init(
+            || None,
+            |packed, (chunk, parts)| {
+                let from = chunk * CHUNK;
+                let packed = pack(packed, &weight[from * dim..(from + CHUNK).min(vocab) * dim], dim);
+                let groups = parts.par_chunks_mut(group).zip(targets.par_chunks(group)).enumerate();
+                groups.with_min_len(together).for_each(|(index, (parts, targets))| {
+                    let hidden = &hidden[index * group * dim..][..parts.len() * dim];
+                    summarise_rows(packed, from, hidden, targets, inv_temperature, parts);
+                });
+            },
+        );
     let outputs = log_prob.par_iter_mut().zip(entropy).zip(lse).zip(targets).enumerate();
     outputs.with_min_len(PIECE).for_each(|(row, (((log_prob, entropy), lse), &target))| {
         let target_logit = parts[target as usize / CHUNK * rows + row].1;
@@ -294,12 +301,14 @@ pub fn backward(
             let dhidden = &mut dhidden[row * dim..][..height * dim];
             let logits = &mut logits[..height * width];
             gemm::linear(height, width, dim, hidden, block, logits, false);
-            logits.par_chunks_mut(width).enumerate().with_min_len(FEW_ROWS).for_each(|(i, logits)| {
-                let row = row + i;
-                let target = (targets[row] as usize).wrapping_sub(from);
-                let gradients = (d_log_prob[row], d_entropy[row]);
-                logit_gradients(logits, target, inv_temperature, entropy[row], lse[row], gradients);
-            });
+            logits.par_chunks_mut(width).enumerate().with_min_len(FEW_ROWS).with_max_len(4 * FEW_ROWS).for_each(
+                |(i, logits)| {
+                    let row = row + i;
+                    let target = (targets[row] as usize).wrapping_sub(from);
+                    let gradients = (d_log_prob[row], d_entropy[row]);
+                    logit_gradients(logits, target, inv_temperature, entropy[row], lse[row], gradients);
+                },
+            );
             gemm::linear_grad_input(height, width, dim, logits, block, dhidden, true);
             gemm::linear_grad_weight(height, width, dim, logits, hidden, dblock);
         }
