@@ -171,7 +171,7 @@ impl OverlongPenalty {
     /// # Errors
     /// [`AdvantageError::Setting`] for a buffer that is not positive.
     pub fn reward(self, length: usize) -> Result<f64, AdvantageError> {
-        if !(self.buffer > 0.0) {
+        if self.buffer.is_nan() || self.buffer <= 0.0 {
             let (key, expected) = ("overlong_buffer.len", "greater than 0");
             return Err(AdvantageError::Setting { key, expected, found: self.buffer });
         }

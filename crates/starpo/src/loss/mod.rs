@@ -12,6 +12,8 @@
 mod cispo;
 mod covariance;
 mod entropy;
+#[cfg(test)]
+mod micro_batches;
 mod off_policy;
 mod policy_gradient;
 mod ppo;
