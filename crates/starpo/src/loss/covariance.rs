@@ -2,7 +2,8 @@
 //! because they are what makes the entropy fall.
 //!
 //! Which tokens those are depends on the whole mini-batch. Compute [`covariances`] and the selection once over it,
-//! then the loss piece by piece with the selection's part.
+//! then the loss piece by piece with the selection's part. As in the published code the log-ratio is not clamped: a
+//! ratio that overflows gives a loss that is not finite, and the optimiser skips that step.
 
 use super::{LossError, PolicyInputs, PolicyLoss, check_range, surrogate};
 use crate::tokens::{check_finite, check_len, mean};
