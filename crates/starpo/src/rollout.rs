@@ -446,3 +446,7 @@ mod tests;
 #[cfg(test)]
 #[path = "rollout_env_tests.rs"]
 mod env_tests;
+
+#[cfg(test)]
+#[path = "rollout_policy_tests.rs"]
+mod policy_tests;
