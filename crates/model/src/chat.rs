@@ -109,6 +109,8 @@ impl ChatTemplate {
         environment.add_function("raise_exception", raise_exception);
         environment.add_function("strftime_now", |format: String| strftime(&format, DEFAULT_DAY));
         environment.add_filter("tojson", to_json);
+        // In Jinja2 `none` cannot be iterated; templates ask `tools is iterable`.
+        environment.add_test("iterable", |value: &Value| !value.is_none() && value.try_iter().is_ok());
         environment
             .add_template_owned("chat_template", without_generation_tags(source))
             .map_err(|e| ChatError::Parse(full_message(&e)))?;

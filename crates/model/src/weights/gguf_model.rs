@@ -8,7 +8,7 @@ use std::path::Path;
 
 use super::gguf::GgufHeader;
 use super::layout::ParamRange;
-use super::{LoadedModel, LoadedParams, SourceTensor, WeightsError, read_params};
+use super::{LoadedModel, LoadedParams, SourceTensor, WeightsError, check_vocabulary, read_params};
 use crate::config::{Family, ModelConfig};
 use crate::tokenizer::Tokenizer;
 
@@ -21,6 +21,7 @@ pub fn load(path: &Path) -> Result<LoadedModel, WeightsError> {
     let config = config(&header)?;
     let tokenizer =
         Tokenizer::from_gguf(&header).map_err(|source| WeightsError::Tokenizer { path: path.to_path_buf(), source })?;
+    check_vocabulary(path, &config, &tokenizer)?;
     let mut tensors = Vec::with_capacity(header.tensors.len());
     for t in &header.tensors {
         refuse_tensor(&header, &t.name)?;

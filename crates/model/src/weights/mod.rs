@@ -18,6 +18,8 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 use std::path::{Path, PathBuf};
 
+use rayon::prelude::*;
+
 use crate::config::{ConfigError, ModelConfig};
 use crate::tokenizer::{Tokenizer, TokenizerError};
 use layout::{ParamRange, param_ranges, param_specs};
@@ -40,6 +42,20 @@ pub struct LoadedModel {
     pub generation_config: Option<serde_json::Value>,
     /// Tensors in the files that the model has no place for. Each was also reported as a warning.
     pub ignored_tensors: Vec<String>,
+}
+
+impl LoadedModel {
+    /// Every token that ends a sequence by the configuration, the generation configuration or the tokenizer.
+    pub fn eos_ids(&self) -> Vec<u32> {
+        let generation = self.generation_config.as_ref().map(|g| ids_of(g.get("eos_token_id"))).unwrap_or_default();
+        let mut ids = self.config.eos_token_ids.clone();
+        for id in generation.into_iter().chain(self.tokenizer.eos_ids()) {
+            if !ids.contains(&id) && (id as usize) < self.config.vocab_size {
+                ids.push(id);
+            }
+        }
+        ids
+    }
 }
 
 /// Parameters read from disk, without a tokenizer.
@@ -181,6 +197,7 @@ pub fn load_folder(dir: &Path) -> Result<LoadedModel, WeightsError> {
     let mut config = load_config(dir)?;
     let tokenizer =
         Tokenizer::from_dir(dir).map_err(|source| WeightsError::Tokenizer { path: dir.to_path_buf(), source })?;
+    check_vocabulary(dir, &config, &tokenizer)?;
     let generation_config = read_optional_json(&dir.join("generation_config.json"))?;
     if config.eos_token_ids.is_empty() {
         config.eos_token_ids = generation_config
@@ -201,6 +218,19 @@ pub fn load_folder(dir: &Path) -> Result<LoadedModel, WeightsError> {
         generation_config,
         ignored_tensors,
     })
+}
+
+/// Every id of the tokenizer must have a row in the embedding. Spare rows are common and harmless.
+pub(crate) fn check_vocabulary(path: &Path, config: &ModelConfig, tokenizer: &Tokenizer) -> Result<(), WeightsError> {
+    if tokenizer.vocab_size() <= config.vocab_size {
+        return Ok(());
+    }
+    let what = format!(
+        "the tokenizer has ids up to {}, but the model's vocab_size is {}; they do not belong together",
+        tokenizer.vocab_size() - 1,
+        config.vocab_size
+    );
+    Err(WeightsError::Tokenizer { path: path.to_path_buf(), source: TokenizerError::invalid("vocabulary", what) })
 }
 
 /// Reads `config.json` of a folder.
@@ -330,14 +360,18 @@ pub(crate) fn read_one(
 
 /// Reads `out.len()` values of the given type that start at `offset`.
 fn read_tensor(file: &mut File, offset: u64, dtype: DType, out: &mut [f32]) -> std::io::Result<()> {
-    /// Values converted per read; a multiple of every block size.
-    const CHUNK: usize = 1 << 18;
+    /// Values read at once, and values converted by one thread at once; multiples of every block size.
+    const READ: usize = 1 << 20;
+    const CONVERT: usize = 1 << 14;
     file.seek(SeekFrom::Start(offset))?;
-    let mut bytes = vec![0u8; dtype.bytes_of(CHUNK.min(out.len()))];
-    for chunk in out.chunks_mut(CHUNK) {
+    let mut bytes = vec![0u8; dtype.bytes_of(READ.min(out.len()))];
+    for chunk in out.chunks_mut(READ) {
         let bytes = &mut bytes[..dtype.bytes_of(chunk.len())];
         file.read_exact(bytes)?;
-        quant::dequantize(dtype, bytes, chunk);
+        bytes
+            .par_chunks(dtype.bytes_of(CONVERT))
+            .zip(chunk.par_chunks_mut(CONVERT))
+            .for_each(|(bytes, values)| quant::dequantize(dtype, bytes, values));
     }
     Ok(())
 }

@@ -234,6 +234,7 @@ fn template_functions_behave_as_in_the_reference_library() {
         "sau"
     );
     assert_eq!(render("{% generation %}x{% endgeneration %}{{ tools is none }}"), "xtrue".replace("true", "True"));
+    assert_eq!(render("{{ tools is iterable }} {{ [] is iterable }} {{ 'x' is iterable }}"), "False True True");
     assert!(matches!(ChatTemplate::new("{% if %}", None, None), Err(ChatError::Parse(_))));
     let failing = template("{{ raise_exception('roles must alternate') }}");
     let error = failing.render(&[], true, &TemplateVariables::new()).unwrap_err().to_string();

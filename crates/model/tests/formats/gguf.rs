@@ -208,3 +208,49 @@ fn mutated_files_never_panic_and_never_allocate_wildly() {
         assert!(after - before < 8 << 20, "peak memory rose by {} MiB", (after - before) >> 10);
     }
 }
+
+#[test]
+fn pre_tokenizers_cut_words_as_their_families_do() {
+    let donor = small_tokenizer();
+    let bytes: Vec<&str> = (8..264).map(|id| donor.piece(id).unwrap()).collect();
+    let words = |pre: &str, text: &str| -> Result<Vec<String>, String> {
+        let mut w = Writer::new(3);
+        w.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", pre);
+        w.texts("tokenizer.ggml.tokens", &bytes).texts::<&str>("tokenizer.ggml.merges", &[]);
+        let t = Tokenizer::from_gguf(&parse(&w.bytes()).unwrap()).map_err(|e| e.to_string())?;
+        let words = t.encode_words(text).unwrap();
+        Ok(words.iter().map(|ids| t.decode(ids, false).unwrap()).collect())
+    };
+    let text = "It's 12345 x\n\n  ##P";
+    for (pre, expected) in [
+        ("gpt-2", vec!["It", "'s", " 12345", " x", "\n\n ", " ##", "P"]),
+        ("smollm", vec!["It", "'s", " ", "1", "2", "3", "4", "5", " x", "\n\n ", " ##", "P"]),
+        ("qwen2", vec!["It", "'s", " ", "1", "2", "3", "4", "5", " x", "\n\n", " ", " ##", "P"]),
+        ("llama-bpe", vec!["It", "'s", " ", "123", "45", " x", "\n\n", " ", " ##", "P"]),
+    ] {
+        assert_eq!(words(pre, text).unwrap(), expected, "{pre}");
+    }
+    // Qwen2 composes accents, the others leave them as they are.
+    assert_eq!(words("qwen2", "e\u{301}").unwrap().concat(), "\u{e9}");
+    assert_eq!(words("llama-bpe", "e\u{301}").unwrap().concat(), "e\u{301}");
+    assert!(words("tekken", "x").unwrap_err().contains("`tekken` is not supported"));
+}
+
+#[test]
+fn inconsistent_vocabularies_are_refused() {
+    let build = |tokens: &[&str], types: &[i32], merges: &[&str]| {
+        let mut w = Writer::new(3);
+        w.text("tokenizer.ggml.model", "gpt2").text("tokenizer.ggml.pre", "gpt-2");
+        w.texts("tokenizer.ggml.tokens", tokens).i32s("tokenizer.ggml.token_type", types);
+        w.texts("tokenizer.ggml.merges", merges);
+        Tokenizer::from_gguf(&parse(&w.bytes()).unwrap()).map_err(|e| e.to_string())
+    };
+    assert!(build(&["a", "b", "ab"], &[1, 1, 1], &["a b"]).is_ok());
+    assert!(build(&["a", "b", "ab"], &[1, 1], &["a b"]).unwrap_err().contains("3 tokens, but 2 token types"));
+    assert!(build(&["a", "a"], &[1, 1], &[]).unwrap_err().contains("`a` appears twice"));
+    assert!(build(&["a", "b"], &[1, 1], &["a b"]).unwrap_err().contains("merge `a b`"));
+    assert!(build(&[], &[], &[]).unwrap_err().contains("empty"));
+    let mut w = Writer::new(3);
+    w.text("tokenizer.ggml.model", "llama");
+    assert!(Tokenizer::from_gguf(&parse(&w.bytes()).unwrap()).unwrap_err().to_string().contains("found `llama`"));
+}

@@ -8,6 +8,7 @@ use ragen_model::weights::safetensors::read_header;
 use ragen_model::weights::save::{NamedTensor, SaveType, save_model, write_safetensors};
 use ragen_model::weights::{self, WeightsError, load_config, load_params};
 
+use crate::gguf_writer::small_tokenizer;
 use crate::{Stream, fixture, tiny_config};
 
 fn values(n: usize) -> Vec<f32> {
@@ -168,4 +169,62 @@ fn shards_must_agree_with_their_index() {
     assert!(load_params(dir.path(), &config).unwrap_err().to_string().contains("index.json"));
     assert!(matches!(weights::load(&dir.path().join("nowhere")), Err(WeightsError::Io { .. })));
     assert!(matches!(weights::load(&dir.path().join("config.json")), Err(WeightsError::NotAModel { .. })));
+}
+
+#[test]
+fn a_whole_folder_loads_back_with_its_tokenizer() {
+    let tokenizer = small_tokenizer();
+    let config = tiny_config(Family::Qwen3, tokenizer.vocab_size() + 5);
+    let params = values(param_ranges(&param_specs(&config)).last().unwrap().range.end);
+    let dir = tempfile::tempdir().unwrap();
+    let generation = serde_json::json!({"eos_token_id": [2, 0], "temperature": 0.6});
+    save_model(dir.path(), &config, &params, Some(&tokenizer), Some(&generation), SaveType::F32).unwrap();
+    let model = weights::load(dir.path()).unwrap();
+    assert!(model.config == config && model.params == params);
+    assert_eq!(model.generation_config, Some(generation));
+    assert_eq!(model.eos_ids(), [2, 0]);
+    assert_eq!(model.chat_template.as_deref(), tokenizer.chat_template());
+    assert_eq!(model.tokenizer.encode("up√", false).unwrap(), tokenizer.encode("up√", false).unwrap());
+
+    // A tokenizer with more ids than the embedding has rows would read outside of it.
+    let small = tiny_config(Family::Qwen3, tokenizer.vocab_size() - 1);
+    let params = values(param_ranges(&param_specs(&small)).last().unwrap().range.end);
+    save_model(dir.path(), &small, &params, Some(&tokenizer), None, SaveType::F32).unwrap();
+    let error = weights::load(dir.path()).unwrap_err().to_string();
+    assert!(error.contains(&format!("vocab_size is {}", small.vocab_size)), "{error}");
+}
+
+#[test]
+fn mutated_headers_never_panic() {
+    let dir = tempfile::tempdir().unwrap();
+    let path = dir.path().join("model.safetensors");
+    let tensors = [
+        NamedTensor { name: "a", shape: &[2, 3], values: &[0.5; 6] },
+        NamedTensor { name: "b", shape: &[4], values: &[1.5; 4] },
+    ];
+    write_safetensors(&path, &tensors, SaveType::F32, &[("format", "pt")]).unwrap();
+    let good = std::fs::read(&path).unwrap();
+    let mut stream = Stream(9);
+    let (mut refused, mut accepted) = (0, 0);
+    for _ in 0..2000 {
+        let mut bytes = good.clone();
+        let at = stream.below(bytes.len() - 40);
+        match stream.below(4) {
+            0 => bytes[at] = stream.next() as u8,
+            1 => bytes[at] = b'0' + stream.below(10) as u8,
+            2 => bytes.truncate(at),
+            _ => drop(bytes.splice(at..at, *b"99999999999999999999")),
+        }
+        std::fs::write(&path, &bytes).unwrap();
+        match read_header(&path) {
+            Ok(header) => {
+                accepted += 1;
+                for t in &header.tensors {
+                    let _ = header.read(&t.name);
+                }
+            }
+            Err(_) => refused += 1,
+        }
+    }
+    assert!(refused > 500 && accepted > 50, "{refused} refused, {accepted} accepted");
 }
