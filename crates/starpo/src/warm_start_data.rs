@@ -3,9 +3,9 @@
 //! What is here: playing the oracle on training instances and writing its turns down as the agent would say them.
 //! What is not here: training on them.
 //!
-//! Two things make the data cover what the agent will see once it plays by itself: some turns take fewer actions than
-//! allowed, so that later turns occur; and some turns are played with random actions. Those are in the conversation
-//! but not trained; the turns after them show how to go on from an imperfect state.
+//! Three things make the data cover what the agent will see once it plays by itself: some turns take fewer actions than
+//! allowed, so that later turns occur; some are played with random actions; a few hold no valid action. The last two
+//! are in the conversation but not trained; the turns after them show how to go on from an imperfect state.
 
 use ragen_envs::{DemoStyle, Split};
 use rand_chacha::ChaCha8Rng;
@@ -32,6 +32,8 @@ pub struct WarmStartDataOptions {
     pub fewer_actions_prob: f64,
     /// Probability that a turn is played with random actions and not trained.
     pub random_turn_prob: f64,
+    /// Probability that a turn holds no valid action and is not trained, so that the mark of such a turn is known.
+    pub invalid_turn_prob: f64,
     /// Seed of wording and of these choices.
     pub seed: u64,
 }
@@ -44,6 +46,7 @@ impl Default for WarmStartDataOptions {
             style: DemoStyle::Brief,
             fewer_actions_prob: 0.3,
             random_turn_prob: 0.15,
+            invalid_turn_prob: 0.03,
             seed: 0,
         }
     }
@@ -60,6 +63,8 @@ pub struct WarmStartData {
     pub turns: usize,
     /// Turns played with random actions.
     pub random_turns: usize,
+    /// Turns without a valid action.
+    pub invalid_turns: usize,
     /// Instances without a demonstration (no oracle, unsolvable, or too long already at the start).
     pub without_demonstration: usize,
     /// Instances whose environment failed.
@@ -138,10 +143,20 @@ pub fn demonstrations(
     Ok(data)
 }
 
+/// Who played a turn.
+#[derive(Clone, Copy, PartialEq)]
+enum Kind {
+    /// The oracle; trained.
+    Demonstrated,
+    /// Chance; given.
+    Random,
+    /// Nobody: there was no valid action; given.
+    Invalid,
+}
+
 /// What a turn brought.
 struct Played {
-    /// It was played with random actions.
-    random: bool,
+    kind: Kind,
     /// Whether the goal was reached, when the environment ended.
     done: Option<bool>,
     reward: f64,
@@ -176,7 +191,7 @@ impl Demo<'_> {
         let mut end = 0;
         let mut demonstrated = 0;
         for turn in 1..=self.options.max_turn {
-            let Played { random, done, reward } = match self.turn(&mut env, &mut conversation, turn, &mut left)? {
+            let Played { kind, done, reward } = match self.turn(&mut env, &mut conversation, turn, &mut left)? {
                 Ok(Some(played)) => played,
                 Ok(None) => break,
                 // What was demonstrated before the fault remains right.
@@ -186,21 +201,24 @@ impl Demo<'_> {
             if conversation.len() > self.options.max_model_len {
                 break;
             }
-            if random {
-                self.data.random_turns += 1;
-            } else {
-                end = conversation.len();
-                demonstrated += 1;
+            match kind {
+                Kind::Random => self.data.random_turns += 1,
+                Kind::Invalid => self.data.invalid_turns += 1,
+                Kind::Demonstrated => {
+                    end = conversation.len();
+                    demonstrated += 1;
+                }
             }
             match done {
                 Some(success) => {
-                    self.data.solved += usize::from(success && !random);
+                    self.data.solved += usize::from(success && kind == Kind::Demonstrated);
                     break;
                 }
                 None if left == 0 => break,
                 None => {}
             }
-            if !self.show(&mut env, &mut conversation, &prompt, turn + 1, left, reward)? {
+            let previous = PreviousTurn { reward, no_valid_action: kind == Kind::Invalid };
+            if !self.show(&mut env, &mut conversation, &prompt, turn + 1, left, previous)? {
                 break;
             }
         }
@@ -227,6 +245,18 @@ impl Demo<'_> {
             Ok(_) => return Ok(Ok(None)),
             Err(fault) => return Ok(Err(fault)),
         };
+        if turn < self.options.max_turn && self.chance(self.options.invalid_turn_prob) {
+            // Either the answer is empty or there is none.
+            let response = if self.chance(0.5) {
+                self.context.write_response(&demonstration.reasoning, &[])?
+            } else {
+                let mut tokens = self.context.dialogue().encode(&demonstration.reasoning)?;
+                tokens.push(self.context.dialogue().end_of_turn());
+                tokens
+            };
+            self.context.respond_given(conversation, &response);
+            return Ok(Ok(Some(Played { kind: Kind::Invalid, done: None, reward: 0.0 })));
+        }
         let mut actions = demonstration.actions;
         actions.truncate(most);
         // A random turn needs a later one in which to recover.
@@ -243,11 +273,11 @@ impl Demo<'_> {
             }
         }
         let response = self.context.write_response(&demonstration.reasoning, &actions)?;
-        if random {
-            self.context.respond_given(conversation, &response);
-        } else {
-            self.context.respond(conversation, &response);
-        }
+        let kind = if random { Kind::Random } else { Kind::Demonstrated };
+        match kind {
+            Kind::Demonstrated => self.context.respond(conversation, &response),
+            _ => self.context.respond_given(conversation, &response),
+        };
         let mut reward = 0.0;
         for action in &actions {
             let step = match env.step(action) {
@@ -257,10 +287,10 @@ impl Demo<'_> {
             *left = left.saturating_sub(1);
             reward += step.reward;
             if step.terminated || step.truncated {
-                return Ok(Ok(Some(Played { random, done: Some(step.info.success), reward })));
+                return Ok(Ok(Some(Played { kind, done: Some(step.info.success), reward })));
             }
         }
-        Ok(Ok(Some(Played { random, done: None, reward })))
+        Ok(Ok(Some(Played { kind, done: None, reward })))
     }
 
     /// Shows the next state. False when the environment failed or the sequence is full.
@@ -271,11 +301,11 @@ impl Demo<'_> {
         prompt: &EnvPrompt,
         turn: usize,
         actions_left: usize,
-        reward: f64,
+        previous: PreviousTurn,
     ) -> Result<bool, DialogueError> {
         let Ok(state) = env.render() else { return Ok(false) };
-        let previous = Some(PreviousTurn { reward, no_valid_action: false });
-        self.context.next_turn(conversation, prompt, &TurnState { turn, state: &state, actions_left, previous })?;
+        let state = TurnState { turn, state: &state, actions_left, previous: Some(previous) };
+        self.context.next_turn(conversation, prompt, &state)?;
         Ok(conversation.len() < self.options.max_model_len)
     }
 

@@ -18,7 +18,12 @@ fn a_demonstration_has_the_tokens_of_a_rollout() {
     // The tokens of a rollout whose responses are those of the demonstration.
     for layout in [crate::context::Layout::Full, crate::context::Layout::Compact] {
         let context = ContextOptions { layout, ..ContextOptions::default() };
-        let options = WarmStartDataOptions { fewer_actions_prob: 0.5, random_turn_prob: 0.0, ..Default::default() };
+        let options = WarmStartDataOptions {
+            fewer_actions_prob: 0.5,
+            random_turn_prob: 0.0,
+            invalid_turn_prob: 0.0,
+            ..Default::default()
+        };
         for (i, sequence) in make(&options, &context, 10).sequences.into_iter().enumerate() {
             let mut responses: Vec<Vec<u32>> = Vec::new();
             for (j, token) in sequence.tokens.iter().enumerate().filter(|(j, _)| sequence.sampled[*j]) {
@@ -41,7 +46,12 @@ fn a_demonstration_has_the_tokens_of_a_rollout() {
 #[test]
 fn fewer_actions_make_more_turns() {
     let turns = |p: f64| {
-        let options = WarmStartDataOptions { fewer_actions_prob: p, random_turn_prob: 0.0, ..Default::default() };
+        let options = WarmStartDataOptions {
+            fewer_actions_prob: p,
+            random_turn_prob: 0.0,
+            invalid_turn_prob: 0.0,
+            ..Default::default()
+        };
         let data = make(&options, &ContextOptions::default(), 100);
         assert_eq!((data.sequences.len(), data.solved, data.random_turns), (100, 100, 0));
         data.turns
@@ -53,7 +63,12 @@ fn fewer_actions_make_more_turns() {
 
 #[test]
 fn random_turns_are_given_and_then_recovered_from() {
-    let options = WarmStartDataOptions { fewer_actions_prob: 0.0, random_turn_prob: 0.5, ..Default::default() };
+    let options = WarmStartDataOptions {
+        fewer_actions_prob: 0.0,
+        random_turn_prob: 0.5,
+        invalid_turn_prob: 0.0,
+        ..Default::default()
+    };
     let data = make(&options, &ContextOptions::default(), 200);
     assert!(data.random_turns > 50 && data.solved > 120, "{} {}", data.random_turns, data.solved);
     let mut untrained = 0;
@@ -107,13 +122,19 @@ fn an_environment_without_demonstrations_says_so() {
 #[test]
 fn sequences_keep_to_the_context() {
     let full = make(
-        &WarmStartDataOptions { random_turn_prob: 0.0, fewer_actions_prob: 1.0, ..Default::default() },
+        &WarmStartDataOptions {
+            random_turn_prob: 0.0,
+            invalid_turn_prob: 0.0,
+            fewer_actions_prob: 1.0,
+            ..Default::default()
+        },
         &ContextOptions::default(),
         1,
     );
     let len = full.sequences[0].tokens.len();
     let options = WarmStartDataOptions {
         random_turn_prob: 0.0,
+        invalid_turn_prob: 0.0,
         fewer_actions_prob: 1.0,
         max_model_len: len - 1,
         ..Default::default()
@@ -129,9 +150,33 @@ fn sequences_keep_to_the_context() {
 fn failing_instances_are_counted_and_passed_over() {
     let tag = line(Trouble::ResetError, "");
     let mut seeds = SeedCounter::new(0);
-    let options = WarmStartDataOptions { random_turn_prob: 0.0, ..Default::default() };
+    let options = WarmStartDataOptions { random_turn_prob: 0.0, invalid_turn_prob: 0.0, ..Default::default() };
     let data =
         demonstrations(&DIALOGUE, &ContextOptions::default(), &tag, 5, &mut seeds, &InstanceKeys::default(), &options)
             .unwrap();
     assert_eq!((data.sequences.len(), data.faults), (5, 4));
+}
+
+#[test]
+fn invalid_turns_are_marked_and_recovered_from() {
+    let options = WarmStartDataOptions {
+        fewer_actions_prob: 0.0,
+        random_turn_prob: 0.0,
+        invalid_turn_prob: 0.3,
+        ..Default::default()
+    };
+    let context = ContextOptions { layout: crate::context::Layout::Compact, ..ContextOptions::default() };
+    let data = make(&options, &context, 100);
+    assert!(data.invalid_turns > 40 && data.solved > 80, "{} {}", data.invalid_turns, data.solved);
+    let texts: Vec<String> = data.sequences.iter().map(|s| DIALOGUE.decode(&s.tokens).unwrap()).collect();
+    // A marked turn shows the same state and as many actions left as before.
+    assert!(texts.iter().any(|t| t.contains("0.0\ninvalid\nat 3\n10 left")));
+    assert!(texts.iter().map(|t| t.matches("invalid").count()).sum::<usize>() >= data.invalid_turns - 20);
+    // None of it is trained: every trained response holds an action.
+    for sequence in &data.sequences {
+        let trained = sequence.tokens.iter().zip(&sequence.sampled).filter(|(_, s)| **s).map(|(t, _)| *t);
+        let text = DIALOGUE.decode(&trained.collect::<Vec<_>>()).unwrap();
+        let answers = text.matches("<answer>").count();
+        assert!(answers > 0 && text.matches("<answer>Right").count() == answers, "{text}");
+    }
 }
