@@ -34,8 +34,8 @@ pub use off_policy::{VespoOptions, off_policy_mask, vespo_weights};
 pub use policy_gradient::policy_gradient;
 pub use ppo::{PpoOptions, ppo};
 pub use rollout_correction::{
-    IsLevel, IsOptions, OffPolicyMetrics, RejectionRule, RejectionStatistic, RejectionUnit, is_weights,
-    off_policy_metrics, rejection_mask,
+    IsLevel, IsMetrics, IsOptions, OffPolicyMetrics, RejectionRule, RejectionStatistic, RejectionUnit, is_metrics,
+    is_weights, off_policy_metrics, rejection_mask,
 };
 pub use sapo::{SapoOptions, sapo};
 pub use sequence::{GmpoOptions, GspoOptions, gmpo, gspo};

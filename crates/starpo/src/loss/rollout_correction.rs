@@ -5,7 +5,7 @@
 //! every weight 1 and nothing is rejected.
 
 use super::{LOG_RATIO_CLAMP, LossError, check_range};
-use crate::tokens::{Rows, check_finite, check_len, mean};
+use crate::tokens::{Rows, check_finite, check_len, mean, mean_std};
 
 /// Level of the importance weights (`rollout_is`).
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
@@ -68,6 +68,80 @@ pub fn is_weights(rows: &Rows, log_ratio: &[f64], options: &IsOptions) -> Result
         out.iter_mut().for_each(|w| *w /= scale);
     }
     Ok(out)
+}
+
+/// What the importance weights look like before the cap (`rollout_is_*`).
+#[derive(Clone, Copy, Debug, PartialEq, Default)]
+pub struct IsMetrics {
+    /// Mean over tokens.
+    pub mean: f64,
+    /// Largest, over tokens or rows by the level.
+    pub max: f64,
+    /// Smallest.
+    pub min: f64,
+    /// Population standard deviation over tokens, of weights held to [1/C, C].
+    pub std: f64,
+    /// (mean w)²/mean w² over tokens, of weights held to [1/C, C]: the share of the sample that is left.
+    pub eff_sample_size: f64,
+    /// Share above C, over tokens or rows by the level.
+    pub fraction_high: f64,
+    /// Share below 1/C.
+    pub fraction_low: f64,
+    /// Mean over rows of the row's mean weight (0 for an empty row).
+    pub seq_mean: f64,
+    /// Its unbiased standard deviation over rows; 0 for one row.
+    pub seq_std: f64,
+    /// Its largest value.
+    pub seq_max: f64,
+    /// Its smallest value.
+    pub seq_min: f64,
+    /// Its largest distance from 1.
+    pub seq_max_deviation: f64,
+}
+
+/// Statistics of the weights [`is_weights`] caps; all 0 for a batch without tokens.
+///
+/// # Errors
+/// As [`is_weights`].
+pub fn is_metrics(rows: &Rows, log_ratio: &[f64], options: &IsOptions) -> Result<IsMetrics, LossError> {
+    check(rows, log_ratio)?;
+    let cap = options.threshold;
+    check_range("rollout_is_threshold", cap, cap > 0.0, "above 0")?;
+    if log_ratio.is_empty() {
+        return Ok(IsMetrics::default());
+    }
+    let ratio = |d: &f64| d.clamp(-LOG_RATIO_CLAMP, LOG_RATIO_CLAMP).exp();
+    let units: Vec<f64> = match options.level {
+        IsLevel::Token => log_ratio.iter().map(ratio).collect(),
+        IsLevel::Sequence => rows.sums(log_ratio)?.iter().map(ratio).collect(),
+    };
+    let tokens = match options.level {
+        IsLevel::Token => units.clone(),
+        IsLevel::Sequence => rows.spread(&units)?,
+    };
+    let (low, high) = (cap.min(1.0 / cap), cap.max(1.0 / cap));
+    let held: Vec<f64> = tokens.iter().map(|w| w.clamp(low, high)).collect();
+    let squares: Vec<f64> = held.iter().map(|w| w * w).collect();
+    let (held_mean, square_mean) = (mean(&held), mean(&squares));
+    let share = |hit: &dyn Fn(f64) -> bool| units.iter().filter(|w| hit(**w)).count() as f64 / units.len() as f64;
+    let per_row = rows.means(&tokens)?;
+    let largest = |values: &[f64]| values.iter().copied().fold(f64::NEG_INFINITY, f64::max);
+    let smallest = |values: &[f64]| values.iter().copied().fold(f64::INFINITY, f64::min);
+    let deviations: Vec<f64> = per_row.iter().map(|w| (w - 1.0).abs()).collect();
+    Ok(IsMetrics {
+        mean: mean(&tokens),
+        max: largest(&units),
+        min: smallest(&units),
+        std: (square_mean - held_mean * held_mean).max(0.0).sqrt(),
+        eff_sample_size: held_mean * held_mean / square_mean,
+        fraction_high: share(&|w| w > cap),
+        fraction_low: share(&|w| w < 1.0 / cap),
+        seq_mean: mean(&per_row),
+        seq_std: if per_row.len() > 1 { mean_std(&per_row).1 } else { 0.0 },
+        seq_max: largest(&per_row),
+        seq_min: smallest(&per_row),
+        seq_max_deviation: largest(&deviations),
+    })
 }
 
 /// The statistic a rejection rule looks at.
@@ -278,6 +352,11 @@ mod tests {
         let got = is_weights(&rows, &[3.0, -3.0], &IsOptions::default()).unwrap();
         assert_eq!(got[0], 2.0);
         assert!((got[1] - (-3.0f64).exp()).abs() < 1e-15);
+        let metrics = is_metrics(&rows, &[3.0, -3.0], &IsOptions::default()).unwrap();
+        assert_eq!((metrics.fraction_high, metrics.fraction_low, metrics.max), (0.5, 0.5, 3.0f64.exp()));
+        // Held to [1/2, 2]: mean 1.25, mean square 2.125.
+        assert!((metrics.eff_sample_size - 1.5625 / 2.125).abs() < 1e-12);
+        assert_eq!(is_metrics(&Rows::from_lengths([0]), &[], &IsOptions::default()).unwrap(), IsMetrics::default());
     }
 
     #[test]

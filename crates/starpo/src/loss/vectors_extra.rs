@@ -143,6 +143,30 @@ fn sampler_corrections_agree() {
                 };
                 let got = is_weights(&ragged.rows, &ragged.pick(&inputs["log_ratio"]), &options).unwrap();
                 close(name, "weights", &got, &ragged.pick(&outputs["weights"]), TOL);
+                let m = is_metrics(&ragged.rows, &ragged.pick(&inputs["log_ratio"]), &options).unwrap();
+                let named = [
+                    ("mean", m.mean),
+                    ("max", m.max),
+                    ("min", m.min),
+                    ("std", m.std),
+                    ("eff_sample_size", m.eff_sample_size),
+                    ("ratio_fraction_high", m.fraction_high),
+                    ("ratio_fraction_low", m.fraction_low),
+                    ("seq_mean", m.seq_mean),
+                    ("seq_std", m.seq_std),
+                    ("seq_max", m.seq_max),
+                    ("seq_min", m.seq_min),
+                    ("seq_max_deviation", m.seq_max_deviation),
+                ];
+                for (key, value) in named {
+                    let want = &outputs["metrics"][format!("rollout_is_{key}")];
+                    if !want.is_null() {
+                        // The source's ε in its means leaves a deviation of 5e-5 where there is none, and some of these
+                        // are in single precision there.
+                        let tolerance = if key == "std" { 1e-4 } else { 1e-6 };
+                        close(name, key, &[value], &[number(want)], tolerance);
+                    }
+                }
             }
             "rejection_mask" => {
                 let names = inputs["rollout_rs"].as_str().unwrap().split(',');
