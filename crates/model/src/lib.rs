@@ -4,10 +4,17 @@
 //! backward, batched generation with a key-value cache.
 //! What is not here: environments, rewards, reinforcement learning.
 
+pub mod batch;
 pub mod bpe_train;
 pub mod chat;
 pub mod config;
+pub mod generate;
+pub mod init;
+pub mod params;
+pub mod sampler;
 pub mod tokenizer;
 mod tokenizer_gguf;
+pub mod trainable;
+pub mod transformer;
 pub mod turn_pieces;
 pub mod weights;

@@ -6,7 +6,7 @@
 use std::collections::HashMap;
 use std::path::Path;
 
-use ragen_kernels::adamw::AdamW;
+pub use ragen_kernels::adamw::AdamW;
 use ragen_kernels::kv_cache::{KvCache, PAGE};
 use ragen_kernels::reduce::{clip_factor, sum_of_squares};
 use sha2::{Digest, Sha256};

@@ -5,10 +5,12 @@
 //! What is not here: numerics (behind [`policy::Policy`]), HTTP, terminals.
 
 pub mod advantage;
+pub mod agent;
 pub mod aggregate;
 pub mod chat_dialogue;
 pub mod config;
 pub mod context;
+pub mod credit;
 pub mod dialogue;
 pub mod episode;
 pub mod evaluate;
@@ -22,10 +24,16 @@ pub mod metrics;
 pub mod mi;
 pub mod parse;
 pub mod policy;
+pub mod progress;
 pub mod rollout;
 pub mod rollout_log;
 pub mod rollout_metrics;
 pub mod run_dir;
+pub mod select;
 pub mod tensorboard;
+pub mod tiny;
 pub mod tokens;
+pub mod trainer;
+pub mod update;
+pub mod warm_start;
 pub mod warm_start_data;

@@ -1,0 +1,162 @@
+//! From a configuration to what plays: the model with its tokenizer and template, and the environments it plays.
+
+use std::path::Path;
+use std::sync::Arc;
+
+use ragen_envs::{EnvError, registry};
+use ragen_model::config::ModelConfig;
+use ragen_model::init::random_params;
+use ragen_model::tokenizer::{Tokenizer, TokenizerError};
+use ragen_model::weights::{self, WeightsError};
+
+use crate::config::{Config, EsSplit, PromptStyle};
+use crate::context::{ContextOptions, Layout};
+use crate::instances::EnvTag;
+use crate::tiny;
+
+/// Why an agent cannot be put together.
+#[derive(Debug, thiserror::Error)]
+pub enum AgentError {
+    /// The model cannot be read.
+    #[error(transparent)]
+    Weights(#[from] WeightsError),
+    /// The tokenizer cannot be read.
+    #[error(transparent)]
+    Tokenizer(#[from] TokenizerError),
+    /// An environment's name or settings are wrong.
+    #[error(transparent)]
+    Env(#[from] EnvError),
+    /// The path leads nowhere.
+    #[error(
+        "model_path `{0}` does not exist: expected a Hugging Face folder (config.json, model.safetensors, \
+         tokenizer.json), a GGUF file, or `tiny` for the built-in model; scripts/fetch_smollm2.sh fetches a real one"
+    )]
+    NoModel(String),
+    /// The configured context is longer than the model's.
+    #[error(
+        "actor_rollout_ref.rollout.max_model_len is {wanted} and the model `{path}` holds {max} tokens; set it to {max} \
+         or less"
+    )]
+    Context {
+        /// Configured.
+        wanted: usize,
+        /// The model's.
+        max: usize,
+        /// The model.
+        path: String,
+    },
+}
+
+/// A model as read or made, before it is trained.
+pub struct ModelSource {
+    /// Sizes.
+    pub config: ModelConfig,
+    /// Weights in the layout's order.
+    pub params: Vec<f32>,
+    /// Tokenizer with its chat template.
+    pub tokenizer: Tokenizer,
+    /// Contents of `generation_config.json`, if any.
+    pub generation_config: Option<serde_json::Value>,
+}
+
+impl ModelSource {
+    /// The model at `path`: `tiny` (made from `seed`), a folder, or a GGUF file.
+    ///
+    /// # Errors
+    /// [`AgentError`].
+    pub fn load(path: &str, seed: u64) -> Result<Self, AgentError> {
+        if path == tiny::NAME {
+            let tokenizer = tiny::tokenizer()?;
+            let config = tiny::model_config(&tokenizer);
+            let params = random_params(&config, seed);
+            return Ok(Self { config, params, tokenizer, generation_config: None });
+        }
+        if !Path::new(path).exists() {
+            return Err(AgentError::NoModel(path.to_owned()));
+        }
+        let loaded = weights::load(Path::new(path))?;
+        Ok(Self {
+            config: loaded.config,
+            params: loaded.params,
+            tokenizer: loaded.tokenizer,
+            generation_config: loaded.generation_config,
+        })
+    }
+}
+
+/// How the conversation is laid out, by the configuration.
+pub fn context_options(config: &Config) -> ContextOptions {
+    ContextOptions {
+        layout: match config.agent_proxy.prompt_style {
+            PromptStyle::Full => Layout::Full,
+            PromptStyle::Compact => Layout::Compact,
+        },
+        enable_think: config.agent_proxy.enable_think,
+        action_sep: config.agent_proxy.action_sep.clone(),
+        max_actions_per_turn: config.agent_proxy.max_actions_per_turn,
+        system_prompt: None,
+        legend_from_env_config: !config.compat.legend_ignores_env_config,
+    }
+}
+
+/// The kind of environment that `tag` names: a built-in template, with the configuration's entry laid over it.
+///
+/// # Errors
+/// [`EnvError`] for an unknown tag or environment, or settings it refuses.
+pub fn env_tag(config: &Config, tag: &str) -> Result<EnvTag, EnvError> {
+    let custom = config.custom_envs.get(tag);
+    let template = match registry::template(tag) {
+        Ok(template) => Some(template),
+        Err(error) if custom.is_none() => return Err(error),
+        Err(_) => None,
+    };
+    let mut env_type = template.as_ref().map(|t| t.env_type.to_owned());
+    let mut env_config = template.as_ref().map_or(serde_json::Value::Null, |t| t.env_config.clone());
+    let mut max_actions_per_traj = template.as_ref().map(|t| t.max_actions_per_traj);
+    let mut max_tokens = template.as_ref().map(|t| t.max_tokens);
+    let mut instruction = template.as_ref().map(|t| t.env_instruction.to_owned());
+    if let Some(custom) = custom {
+        if custom.env_type.is_some() && custom.env_type != env_type {
+            // Another environment: nothing of the template fits it.
+            (env_config, instruction) = (serde_json::Value::Null, None);
+        }
+        env_type = custom.env_type.clone().or(env_type);
+        max_actions_per_traj = custom.max_actions_per_traj.or(max_actions_per_traj);
+        max_tokens = custom.max_tokens.or(max_tokens);
+        instruction = custom.env_instruction.clone().or(instruction);
+        if let Some(own) = &custom.env_config {
+            let mut merged = env_config.as_object().cloned().unwrap_or_default();
+            merged.extend(own.clone());
+            env_config = serde_json::Value::Object(merged);
+        }
+    }
+    let env_type = env_type.ok_or_else(|| EnvError::Config {
+        env_type: tag.to_owned(),
+        message: format!("custom_envs.{tag} needs env_type, the name of a built-in environment"),
+    })?;
+    // Settings that the environment refuses should stop the run before it starts.
+    registry::make(&env_type, &env_config)?;
+    let default_legend = registry::make(&env_type, &serde_json::Value::Null)?.spec().legend.clone();
+    let made = env_type.clone();
+    Ok(EnvTag {
+        tag: tag.to_owned(),
+        env_type,
+        max_actions_per_traj: max_actions_per_traj.unwrap_or(10),
+        max_tokens: max_tokens.unwrap_or(100),
+        instruction,
+        default_legend,
+        make: Arc::new(move || registry::make(&made, &env_config)),
+    })
+}
+
+/// The environments of a split with their numbers of groups.
+///
+/// # Errors
+/// As [`env_tag`]; groups that cannot be divided are refused by the configuration's own validation.
+pub fn group_plan(config: &Config, split: &EsSplit, section: &str) -> Result<Vec<(EnvTag, usize)>, EnvError> {
+    let counts = split.groups_per_tag(section).map_err(|message| EnvError::Config {
+        env_type: split.env_configs.tags.join(", "),
+        message,
+    })?;
+    counts.into_iter().map(|(tag, n)| Ok((env_tag(config, tag)?, n))).collect()
+}

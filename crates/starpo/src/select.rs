@@ -1,0 +1,45 @@
+//! Selection: which of the collected groups are trained on.
+
+use crate::config::Config;
+use crate::episode::Episode;
+use crate::filter::{FilterError, FilterInputs, FilterMetric, Filtered, RolloutFilter, SelectionConfig};
+
+/// The filter of a configuration.
+///
+/// # Errors
+/// [`FilterError`] for values the strategy refuses.
+pub fn rollout_filter(config: &Config) -> Result<RolloutFilter, FilterError> {
+    let rollout = &config.actor_rollout_ref.rollout;
+    let selection = SelectionConfig {
+        strategy: rollout.rollout_filter_strategy.name(),
+        value: rollout.rollout_filter_value,
+        filter_type: rollout.rollout_filter_type.name(),
+        include_zero: rollout.rollout_filter_include_zero,
+        top_p_prob_mode: rollout.rollout_filter_top_p_prob_mode.name(),
+        selection_eps: rollout.rollout_filter_selection_eps,
+    };
+    Ok(RolloutFilter { metric: rollout.rollout_filter_metric.name().parse()?, selection: selection.read()? })
+}
+
+/// Whether the filter reads entropies, which takes a scoring pass before the update.
+pub fn needs_entropy(filter: &RolloutFilter) -> bool {
+    matches!(filter.metric, FilterMetric::Entropy | FilterMetric::EntropyVariance)
+}
+
+/// Applies the filter to raw returns. Episodes whose environment failed stay in: their return is what they earned.
+///
+/// Returns that differ by float noise count as equal, so that a group with nothing to compare does not slip through.
+///
+/// # Errors
+/// [`FilterError`].
+pub fn select(filter: &RolloutFilter, episodes: &[Episode], entropies: &[f64]) -> Result<Filtered, FilterError> {
+    let groups: Vec<usize> = episodes.iter().map(|e| e.group).collect();
+    let returns: Vec<f64> = episodes.iter().map(|e| quantised(e.total_return())).collect();
+    let lengths: Vec<f64> = episodes.iter().map(|e| e.response_length() as f64).collect();
+    filter.apply(FilterInputs { groups: &groups, returns: &returns, entropies, lengths: &lengths })
+}
+
+/// Rounds away the noise of summing rewards in different orders: about nine significant digits remain.
+fn quantised(x: f64) -> f64 {
+    (x * 1e9).round() / 1e9
+}
