@@ -1,7 +1,7 @@
 //! The safetensors format: an 8-byte header length, a JSON header, then raw tensors.
 //!
 //! What is here: reading headers with every offset checked against the file's size, and the index of sharded models.
-//! What is not here: the values (see [`super::read_params`]), writing (see [`super::save`]).
+//! What is not here: which values a model needs (see [`super::load_params`]), writing (see [`super::save`]).
 
 use std::collections::{BTreeSet, HashMap};
 use std::fs::File;
