@@ -9,8 +9,8 @@
 //! measurements of the machine's ceilings ([`peak`]).
 //! What is not here: biases, activations, other element types.
 //!
-//! Code map: `lanes` wraps vector instructions, `tile` is the register tile, `pack` orders operands for it, `product`
-//! holds the loops around it and the split over threads.
+//! Code map: `lanes` wraps vector instructions, `tile` is the register tile, `pack` and `transpose` order operands for
+//! it, `product` holds the loops around it and the split over threads.
 
 mod lanes;
 mod pack;
@@ -18,6 +18,7 @@ mod packed;
 pub mod peak;
 mod product;
 mod tile;
+mod transpose;
 
 pub use packed::PackedWeight;
 

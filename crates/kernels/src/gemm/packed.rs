@@ -1,7 +1,8 @@
 //! A weight packed once for many products.
 
-use super::pack::{self, Memory};
+use super::pack::Memory;
 use super::tile::PANEL;
+use super::transpose;
 
 /// A weight `[n, k]` of a linear layer, packed once and used many times.
 #[derive(Clone)]
@@ -35,7 +36,7 @@ impl PackedWeight {
             unsafe {
                 let from = w.as_ptr().add(j * self.k);
                 let to = self.memory.as_mut_ptr().add(j * self.k);
-                pack::panel_of_rows(from, self.k, (self.n - j).min(PANEL), self.k, to);
+                transpose::panel_of_rows(from, self.k, (self.n - j).min(PANEL), self.k, to);
             }
         }
     }

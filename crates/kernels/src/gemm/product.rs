@@ -5,6 +5,7 @@
 
 use super::pack::{self, Memory, STEP};
 use super::tile::{BY_ROW, BY_STEP, PANEL, Tile, TileFn, Tiles};
+use super::transpose;
 use std::cell::RefCell;
 use std::ops::Range;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -20,6 +21,8 @@ const IN_PLACE: usize = 16 << 10;
 /// A right-hand operand below this many elements is taken to be in the second-level cache already: fetching ahead would
 /// only cost.
 const IN_CACHE: usize = 90 << 10;
+/// From so many rows on, packing a weight on the way and using it overlap well enough to go panel by panel.
+const MANY_ROWS: usize = 33;
 /// Work below this estimate is not worth a fork and join, in nanoseconds.
 const SERIAL_NS: usize = 15_000;
 
@@ -163,7 +166,7 @@ impl Product {
                 let group = match self.b {
                     Right::Panels(_) => panels.len(),
                     // Rows that fit the cache beside a panel are there for the next one, too.
-                    Right::Transposed(..) if rows.len() * inner.len() <= ROW_BLOCK => 1,
+                    Right::Transposed(..) if rows.len() >= MANY_ROWS && rows.len() * inner.len() <= ROW_BLOCK => 1,
                     // Packed rows are packed anew for every group.
                     _ if self.a_step != 1 => (2 * PANEL_GROUP / (PANEL * inner.len())).max(1),
                     _ => (PANEL_GROUP / (PANEL * inner.len())).max(1),
@@ -209,7 +212,7 @@ impl Product {
                     for j in (0..columns).step_by(PANEL) {
                         let from = start.add((column + j) * stride + inner.start);
                         let to = memory.as_mut_ptr().add(j * depth);
-                        pack::panel_of_rows(from, stride, (columns - j).min(PANEL), depth, to);
+                        transpose::panel_of_rows(from, stride, (columns - j).min(PANEL), depth, to);
                     }
                     Ready { start: memory.as_ptr(), step: PANEL, panel: PANEL * depth }
                 }
@@ -241,7 +244,11 @@ impl Product {
             }
             Right::Transposed(start, stride) => {
                 let share = call * lines * steps * 16;
-                if column >= self.columns || stride != depth || share >= group.len() * depth * PANEL {
+                if self.rows < MANY_ROWS
+                    || column >= self.columns
+                    || stride != depth
+                    || share >= group.len() * depth * PANEL
+                {
                     return nothing;
                 }
                 let start = start.wrapping_add(column * stride + share);
