@@ -7,6 +7,7 @@
 use super::lanes::{Avx2, Avx512};
 use super::lanes::{Lanes, Plain};
 use super::pack::Memory;
+use super::tile::fetch;
 use crate::simd::{Isa, isa, multiversion};
 use std::hint::black_box;
 use std::sync::Barrier;
@@ -16,13 +17,16 @@ use std::time::{Duration, Instant};
 const CHAINS: usize = 12;
 /// Multiply-adds of each chain in one repetition: a few milliseconds.
 const STEPS: usize = 1 << 20;
-/// Bytes that all threads together read in one repetition, beyond the caches near a core.
-const READ_BYTES: usize = 128 << 20;
-/// Repetitions, of which the median counts.
+/// Bytes that all threads together read in one repetition: as much as the layers of a small model, beyond the caches
+/// near a core.
+const READ_BYTES: usize = 96 << 20;
+/// Elements that a stream is fetched ahead.
+const AHEAD: usize = 1024;
+/// Repetitions, of which the best counts: a ceiling is what the machine can do when nothing else interrupts.
 const REPETITIONS: usize = 5;
 
 /// Speed of `f32` fused multiply-adds in registers on `threads` threads of their own, in GFLOP/s (two operations
-/// each), with the instruction set in use. The median of five repetitions, a few milliseconds each.
+/// each), with the instruction set in use. The best of five repetitions, a few milliseconds each.
 pub fn fma_peak_gflops(threads: usize) -> f64 {
     let threads = threads.max(1);
     let (run, width): (fn(), usize) = match isa() {
@@ -36,26 +40,26 @@ pub fn fma_peak_gflops(threads: usize) -> f64 {
         _ => (|| unsafe { chains::<Plain>() }, Plain::WIDTH),
     };
     let operations = 2 * threads * CHAINS * STEPS * width;
-    operations as f64 / median_time(threads, |_| run()).as_nanos().max(1) as f64
+    operations as f64 / best_time(threads, |_| run()).as_nanos().max(1) as f64
 }
 
-/// Speed at which `threads` threads of their own read memory, in GB/s (1e9 bytes), each its part of 128 MiB. The median
-/// of five passes.
+/// Speed at which `threads` threads of their own read memory, in GB/s (1e9 bytes), each its part of 96 MiB. The best of
+/// five passes.
 pub fn read_bandwidth_gbs(threads: usize) -> f64 {
     let threads = threads.max(1);
     let part = READ_BYTES / size_of::<f32>() / threads;
     // Written on creation, so that every page is one of its own.
     let memory = Memory::new(part * threads);
-    let time = median_time(threads, |thread| {
+    let time = best_time(threads, |thread| {
         black_box(sum(&memory.as_slice()[thread * part..][..part]));
     });
     (memory.len() * size_of::<f32>()) as f64 / time.as_nanos().max(1) as f64
 }
 
-/// Median over repetitions of the time from the common start to the last thread's end.
-fn median_time(threads: usize, run: impl Fn(usize) + Sync) -> Duration {
+/// Least time over repetitions from the common start to the last thread's end.
+fn best_time(threads: usize, run: impl Fn(usize) + Sync) -> Duration {
     let barrier = Barrier::new(threads);
-    let mut times: Vec<Duration> = (0..REPETITIONS)
+    (0..REPETITIONS)
         .map(|_| {
             std::thread::scope(|scope| {
                 let workers: Vec<_> = (0..threads)
@@ -75,9 +79,8 @@ fn median_time(threads: usize, run: impl Fn(usize) + Sync) -> Duration {
                 start.zip(end).map_or(Duration::ZERO, |(start, end)| end - start)
             })
         })
-        .collect();
-    times.sort();
-    times[times.len() / 2]
+        .min()
+        .unwrap_or_default()
 }
 
 /// # Safety
@@ -126,6 +129,9 @@ multiversion! {
         let mut lanes = [[0.0f32; 64]; 4];
         for i in (0..quarter).step_by(64) {
             for (lanes, stream) in lanes.iter_mut().zip([first, second, third, fourth]) {
+                for line in 0..4 {
+                    fetch(stream.as_ptr().wrapping_add(i + AHEAD + 16 * line));
+                }
                 for (lane, &value) in lanes.iter_mut().zip(&stream[i..(i + 64).min(quarter)]) {
                     *lane += value;
                 }

@@ -12,6 +12,8 @@ use std::sync::atomic::{AtomicUsize, Ordering};
 
 /// Longest block of the inner index: a panel of this depth and the rows beside it stay in the second-level cache.
 const MAX_DEPTH: usize = 768;
+/// Depth of a panel that fits the first-level cache beside a few rows.
+const SHORT_DEPTH: usize = 192;
 /// Elements of the left-hand operand kept in the second-level cache.
 const ROW_BLOCK: usize = 160 << 10;
 /// Elements of panels packed at once.
@@ -160,7 +162,13 @@ impl Product {
             return;
         }
         SCRATCH.with_borrow_mut(|[packed_a, packed_b]| {
-            let blocks = self.depth.div_ceil(MAX_DEPTH);
+            // Two tiles share the work on weights from memory: the second one finds a short panel in the first cache.
+            let two_tiles = rows.len().div_ceil(Tiles::current().rows) == 2;
+            let longest = match self.b {
+                Right::Panels(_) if two_tiles => SHORT_DEPTH,
+                _ => MAX_DEPTH,
+            };
+            let blocks = self.depth.div_ceil(longest);
             for block in 0..blocks {
                 let inner = part(self.depth, blocks, block);
                 let group = match self.b {
