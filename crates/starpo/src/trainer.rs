@@ -41,7 +41,7 @@ const WARM_START_OFFSET: u64 = 1_000_000;
 /// The same for the training instances that the warm start is evaluated on.
 const HELD_OUT_OFFSET: u64 = 2_000_000;
 /// Keeps the random streams of evaluations apart from those of iterations.
-const EVAL_STREAM: u64 = 1 << 40;
+pub const EVAL_STREAM: u64 = 1 << 40;
 
 /// Why a run ended before its time.
 #[derive(Debug, thiserror::Error)]
@@ -321,6 +321,7 @@ impl Trainer {
             if self.stop.load(Ordering::Relaxed) {
                 return Ok(false);
             }
+            let began = Instant::now();
             let step = self.progress.warm_start_steps;
             let tags: Vec<&EnvTag> = self.train_plan.iter().map(|(tag, _)| tag).collect();
             let report = warm_start_step(
@@ -336,15 +337,18 @@ impl Trainer {
             let step = step + 1;
             self.progress.warm_start_steps = step;
             observe(Event::WarmStart { step, report });
+            let mut reached = false;
             if setting.target_success < 1.0 && step.is_multiple_of(setting.eval_every) {
                 let options = self.rollout_options(true, EVAL_STREAM + (1 << 20) + step);
                 let episodes = collect(&mut self.policy, &self.dialogue, &self.context, &held_out, &options)?;
                 let solved = episodes.iter().filter(|e| e.outcome.is_success()).count();
                 let success = solved as f64 / episodes.len().max(1) as f64;
                 observe(Event::WarmStartEvaluated { step, success });
-                if success >= setting.target_success {
-                    break;
-                }
+                reached = success >= setting.target_success;
+            }
+            self.progress.seconds += began.elapsed().as_secs_f64();
+            if reached {
+                break;
             }
         }
         self.progress.warm_start_done = true;
@@ -549,28 +553,7 @@ impl Trainer {
     }
 
     fn rollout_options(&self, validation: bool, iteration: u64) -> RolloutOptions {
-        let rollout = &self.config.actor_rollout_ref.rollout;
-        let val = &rollout.val_kwargs;
-        let split = if validation { &self.config.es_manager.val } else { &self.config.es_manager.train };
-        let (temperature, top_p, top_k) = match (validation, val.do_sample) {
-            (true, true) => (val.temperature, val.top_p, val.top_k),
-            (true, false) => (0.0, 1.0, -1),
-            (false, _) => (rollout.temperature, rollout.top_p, rollout.top_k),
-        };
-        RolloutOptions {
-            group_size: split.group_size,
-            max_turn: self.config.agent_proxy.max_turn,
-            response_length: rollout.response_length,
-            max_model_len: rollout.max_model_len,
-            format_penalty: self.config.es_manager.format_penalty,
-            temperature: temperature as f32,
-            top_k: usize::try_from(top_k).ok().filter(|k| *k > 0),
-            top_p: top_p as f32,
-            max_batch: rollout.max_num_seqs,
-            seed: self.config.seed,
-            iteration,
-            train_template_tokens: self.config.compat.train_template_tokens,
-        }
+        rollout_options(&self.config, validation, iteration)
     }
 
     fn validate(&mut self, observe: &mut Observer<'_>) -> Result<(), TrainError> {
@@ -748,6 +731,33 @@ impl Parts {
             train_plan,
             validation,
         })
+    }
+}
+
+/// How a configuration plays: training's way, or validation's. `iteration` selects the random streams; evaluations
+/// take [`EVAL_STREAM`].
+pub fn rollout_options(config: &Config, validation: bool, iteration: u64) -> RolloutOptions {
+    let rollout = &config.actor_rollout_ref.rollout;
+    let val = &rollout.val_kwargs;
+    let split = if validation { &config.es_manager.val } else { &config.es_manager.train };
+    let (temperature, top_p, top_k) = match (validation, val.do_sample) {
+        (true, true) => (val.temperature, val.top_p, val.top_k),
+        (true, false) => (0.0, 1.0, -1),
+        (false, _) => (rollout.temperature, rollout.top_p, rollout.top_k),
+    };
+    RolloutOptions {
+        group_size: split.group_size,
+        max_turn: config.agent_proxy.max_turn,
+        response_length: rollout.response_length,
+        max_model_len: rollout.max_model_len,
+        format_penalty: config.es_manager.format_penalty,
+        temperature: temperature as f32,
+        top_k: usize::try_from(top_k).ok().filter(|k| *k > 0),
+        top_p: top_p as f32,
+        max_batch: rollout.max_num_seqs,
+        seed: config.seed,
+        iteration,
+        train_template_tokens: config.compat.train_template_tokens,
     }
 }
 

@@ -116,6 +116,12 @@ impl AgentProxy {
         problems.require(!self.action_sep.trim().is_empty(), || {
             "`agent_proxy.action_sep` must hold something else than spaces".into()
         });
+        problems.require(self.context_window_mode == ContextWindowMode::Full, || {
+            format!(
+                "`agent_proxy.context_window_mode` {} is not implemented yet: set it to full",
+                self.context_window_mode
+            )
+        });
         let window = self.max_context_window;
         problems.require(window == -1 || window >= 1, || {
             format!("`agent_proxy.max_context_window` must be -1 (all turns) or at least 1, found {window}")
