@@ -1,85 +1,90 @@
-//! The `ragen` command.
+//! The `ragen` command: reads arguments, calls the libraries, prints. It computes nothing itself.
+//!
+//! Exit status: 0 done (also: interrupted in good order), 1 failed while running, 2 wrong input. An error is one
+//! paragraph on standard error that begins with `error: `.
 
-use std::path::{Path, PathBuf};
+mod arguments;
+mod commands;
+mod failure;
+mod model;
+mod output;
+
 use std::process::ExitCode;
-use std::sync::Arc;
-use std::sync::atomic::AtomicBool;
 
 use clap::{Parser, Subcommand};
-use ragen_starpo::config::Config;
-use ragen_starpo::trainer::{Event, RunEnd, Trainer};
 
+use failure::{Failure, Outcome};
+
+/// Train language-model agents with multi-turn reinforcement learning, on one machine.
+///
+/// Begin with `ragen train`: it needs no download, warms a tiny model up on 6×6 Sokoban and then lets it learn from its
+/// own attempts. Settings are `section.key=value`, as in `ragen train bandit trainer.total_training_steps=20`.
 #[derive(Parser)]
-#[command(name = "ragen", version, about)]
+#[command(name = "ragen", version, propagate_version = true, max_term_width = 110)]
 struct Cli {
+    /// Threads for numerics; 0: one per core. Never changes a result. Also the setting `trainer.threads`.
+    #[arg(long, global = true, value_name = "N")]
+    threads: Option<usize>,
     #[command(subcommand)]
     command: Command,
 }
 
 #[derive(Subcommand)]
 enum Command {
-    /// Train an agent.
-    Train {
-        /// Task or file, then overrides key=value.
-        args: Vec<String>,
-        /// Run folder.
-        #[arg(long)]
-        run_dir: Option<PathBuf>,
-    },
+    Train(commands::train::Train),
+    WarmStart(commands::warm_start::WarmStart),
+    Eval(commands::eval::Eval),
+    Play(commands::play::Play),
+    Generate(commands::generate::Generate),
+    Score(commands::score::Score),
+    Envs(commands::envs::Envs),
+    Export(commands::export::Export),
+    Tokenizer(commands::tokenizer::Tokenizer),
+    Bench(commands::bench::Bench),
+}
+
+fn run() -> Outcome {
+    let cli = match Cli::try_parse() {
+        Ok(cli) => cli,
+        // Help and version come here as well; clap knows which stream and which status each has.
+        Err(error) => error.exit(),
+    };
+    let threads = cli.threads;
+    match cli.command {
+        // These read a configuration, which may say how many threads.
+        Command::Train(command) => command.run(threads),
+        Command::WarmStart(command) => command.run(threads),
+        Command::Eval(command) => command.run(threads),
+        Command::Play(command) => command.run(threads),
+        Command::Bench(command) => command.run(threads),
+        other => {
+            arguments::set_threads(threads, None)?;
+            match other {
+                Command::Generate(command) => command.run(),
+                Command::Score(command) => command.run(),
+                Command::Envs(command) => command.run(),
+                Command::Export(command) => command.run(),
+                Command::Tokenizer(command) => command.run(),
+                _ => Ok(()),
+            }
+        }
+    }
 }
 
 fn main() -> ExitCode {
-    let Command::Train { args, run_dir } = Cli::parse().command;
-    let (task, overrides) = match args.first() {
-        Some(first) if !first.contains('=') => (Some(first.as_str()), args[1..].to_vec()),
-        _ => (None, args.clone()),
+    tracing_subscriber::fmt()
+        .with_max_level(tracing::Level::WARN)
+        .with_writer(std::io::stderr)
+        .without_time()
+        .with_target(false)
+        .init();
+    let panics = failure::catch_panics();
+    let outcome = std::panic::catch_unwind(run);
+    let failure = match outcome {
+        Ok(Ok(())) => return ExitCode::SUCCESS,
+        Ok(Err(failure)) => failure,
+        Err(_) => Failure::run(panics.describe()),
     };
-    let config = match Config::load(task, &overrides) {
-        Ok(config) => config,
-        Err(error) => {
-            eprintln!("error: {error}");
-            return ExitCode::from(2);
-        }
-    };
-    let dir = run_dir.unwrap_or_else(|| Path::new(&config.trainer.local_log_dir).join(&config.trainer.experiment_name));
-    let start = std::time::Instant::now();
-    let result = Trainer::new(config, &dir, Arc::new(AtomicBool::new(false))).and_then(|mut trainer| {
-        trainer.train(&mut |event| {
-            let t = start.elapsed().as_secs_f64();
-            match event {
-                Event::WarmStart { step, report } => {
-                    if step % 10 == 0 {
-                        println!("{t:7.1}s warm {step} loss {:.4} norm {:.2} tokens {}", report.loss, report.grad_norm, report.tokens);
-                    }
-                }
-                Event::WarmStartEvaluated { step, success } => println!("{t:7.1}s warm {step} success {success:.3}"),
-                Event::Evaluated { iteration, report } => {
-                    println!("{t:7.1}s eval {iteration} success {:.3} {:?}", report.score.success, report.outcomes);
-                }
-                Event::Iteration { iteration, metrics } => {
-                    let g = |k: &str| metrics.get(k).unwrap_or(f64::NAN);
-                    println!(
-                        "{t:7.1}s it {iteration} succ {:.3} ret {:.2} ent {:.3} gn {:.2} kl {:.4} clip {:.3} kept {:.2} len {:.0} turns {:.2} fmt {:.2} gen {:.1}s ({:.0} t/s) upd {:.1}s ({:.0} t/s) mism {:.1e}",
-                        g("train/SimpleSokoban/success"), g("train/rollout/return"), g("actor/entropy"), g("actor/grad_norm"),
-                        g("actor/ppo_kl"), g("actor/pg_clipfrac"), g("rollout/filter_kept_ratio"), g("train/rollout/sequence_length"), g("train/rollout/turns"), g("train/rollout/format_valid"),
-                        g("timing_s/gen"), g("perf/generated_tokens_per_s"), g("timing_s/update_actor"), g("perf/trained_tokens_per_s"), g("actor/mismatch_max"),
-                    );
-                }
-            }
-        })
-    });
-    match result {
-        Ok(RunEnd::Finished(summary)) => {
-            println!("{summary:#?}");
-            ExitCode::SUCCESS
-        }
-        Ok(RunEnd::Interrupted { iteration }) => {
-            println!("interrupted after {iteration}");
-            ExitCode::SUCCESS
-        }
-        Err(error) => {
-            eprintln!("error: {error}");
-            ExitCode::from(if error.is_input() { 2 } else { 1 })
-        }
-    }
+    output::note(format_args!("error: {}", failure.paragraph()));
+    ExitCode::from(failure.status())
 }

@@ -1,0 +1,79 @@
+//! Generation: reading prompts and producing tokens.
+
+use std::time::Instant;
+
+use clap::Args;
+use ragen_starpo::policy::{Policy, Request, Sampling};
+use serde_json::json;
+
+use super::{check_shape, peak_rss_bytes, policy, random_tokens};
+use crate::failure::{Failure, Outcome};
+use crate::model::MODEL_HELP;
+use crate::output::{self, Table};
+
+/// Generation with sampling: prompt tokens read and new tokens produced a second, by batch size.
+#[derive(Args)]
+pub struct Decode {
+    #[arg(long, value_name = "PATH", default_value = "tiny", help = MODEL_HELP)]
+    model: String,
+    /// Sequences that decode together.
+    #[arg(long, value_delimiter = ',', default_value = "1,16,64")]
+    batch: Vec<usize>,
+    /// Tokens of a prompt; prompts are all different.
+    #[arg(long, value_name = "N", default_value_t = 170)]
+    prompt_len: usize,
+    /// Tokens to produce.
+    #[arg(long, value_name = "N", default_value_t = 60)]
+    new_tokens: usize,
+    /// Print JSON.
+    #[arg(long)]
+    json: bool,
+}
+
+impl Decode {
+    /// Runs the command.
+    pub fn run(self) -> Outcome {
+        let mut policy = policy(&self.model)?;
+        if self.new_tokens < 2 {
+            return Err(Failure::input(
+                "--new-tokens has to be at least 2: the first one belongs to reading the prompt",
+            ));
+        }
+        let mut results = Vec::new();
+        for &batch in &self.batch {
+            check_shape(batch, self.prompt_len.saturating_add(self.new_tokens), &policy)?;
+            let prompts = random_tokens(batch, self.prompt_len, &policy);
+            let sampling = Sampling { temperature: 1.0, top_k: None, top_p: 1.0, stop: Vec::new() };
+            let mut session = policy.session(&sampling, batch)?;
+            let start = Instant::now();
+            for (given, id) in prompts.into_iter().zip(0u64..) {
+                session.submit(Request { id, given, seed: id, max_new_tokens: self.new_tokens })?;
+            }
+            // The first step reads the prompts and gives the first token of each.
+            let mut done = session.step()?.len();
+            let prefill = start.elapsed().as_secs_f64();
+            while done < batch {
+                done += session.step()?.len();
+            }
+            let decode = start.elapsed().as_secs_f64() - prefill;
+            let read = (batch * self.prompt_len) as f64 / prefill.max(1e-9);
+            let produced = (batch * (self.new_tokens - 1)) as f64 / decode.max(1e-9);
+            results.push((batch, read, produced));
+        }
+        let peak = peak_rss_bytes();
+        if self.json {
+            let list = results.iter().map(|(batch, read, produced)| {
+                json!({ "batch": batch, "prompt_len": self.prompt_len, "new_tokens": self.new_tokens,
+                        "prefill_tokens_per_s": read, "decode_tokens_per_s": produced, "peak_rss_bytes": peak })
+            });
+            output::json(&list.collect());
+            return Ok(());
+        }
+        let mut table = Table::new(&["batch", "prompt tokens/s", "new tokens/s"]);
+        for (batch, read, produced) in results {
+            table.row([batch.to_string(), format!("{read:.0}"), format!("{produced:.0}")]);
+        }
+        table.print();
+        Ok(())
+    }
+}

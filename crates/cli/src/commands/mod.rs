@@ -1,0 +1,14 @@
+//! The commands, a file each.
+
+pub mod bench;
+pub mod envs;
+pub mod eval;
+pub mod export;
+pub mod generate;
+pub mod play;
+mod progress;
+mod run_folder;
+pub mod score;
+pub mod tokenizer;
+pub mod train;
+pub mod warm_start;
