@@ -161,6 +161,12 @@ pub trait Environment: Send {
         self.render()
     }
 
+    /// The names that actions are matched against in this episode, without regard to case; what matches none of them
+    /// is dropped before it reaches the environment. Empty: actions are free text.
+    fn action_lookup(&self) -> Vec<String> {
+        self.spec().actions.clone()
+    }
+
     /// The actions that make sense now, for environments whose actions change from state to state.
     fn available_actions(&self) -> Vec<String> {
         self.spec().actions.clone()

@@ -43,7 +43,7 @@ impl GuardedEnv {
         Ok(Self { inner: Some(made.0), spec: made.1 })
     }
 
-    /// See [`Environment::spec`].
+    /// See [`Environment::spec`]; after a reset its actions are those of [`Environment::action_lookup`].
     pub fn spec(&self) -> &EnvSpec {
         &self.spec
     }
@@ -53,7 +53,12 @@ impl GuardedEnv {
     /// # Errors
     /// [`Fault`].
     pub fn reset(&mut self, seed: u64, split: Split) -> Result<String, Fault> {
-        self.call(|env| env.reset(seed, split).map(|_| env.render()))
+        let (state, actions) = self.call(|env| {
+            env.reset(seed, split)?;
+            Ok((env.render(), env.action_lookup()))
+        })?;
+        self.spec.actions = actions;
+        Ok(state)
     }
 
     /// See [`Environment::step`].

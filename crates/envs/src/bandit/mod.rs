@@ -133,6 +133,10 @@ impl Environment for Bandit {
         }
     }
 
+    fn action_lookup(&self) -> Vec<String> {
+        self.available_actions()
+    }
+
     fn available_actions(&self) -> Vec<String> {
         match &self.episode {
             Some(Episode { outcome: Some(_), .. }) => Vec::new(),
