@@ -34,8 +34,6 @@ enum Place {
 pub struct Found {
     /// The model.
     pub source: ModelSource,
-    /// The configuration of its run, when it comes from one.
-    pub config: Option<Config>,
     /// The folder or file that was read, for people.
     pub origin: String,
 }
@@ -71,6 +69,17 @@ fn locate(path: &str) -> Outcome<Place> {
     Ok(Place::Plain(path.to_owned()))
 }
 
+/// The configuration of the run that a model comes from, if it comes from one. Reads no weights.
+///
+/// # Errors
+/// As [`load`], as far as the run is concerned.
+pub fn run_config(path: &str) -> Outcome<Option<Config>> {
+    match locate(path)? {
+        Place::Plain(_) => Ok(None),
+        Place::FinalModel { run, .. } | Place::Checkpoint { run, .. } => Ok(Some(RunDir::view(run)?.read_config()?)),
+    }
+}
+
 /// Reads a model. `seed` makes the weights of `tiny`.
 ///
 /// # Errors
@@ -78,18 +87,17 @@ fn locate(path: &str) -> Outcome<Place> {
 pub fn load(path: &str, seed: u64) -> Outcome<Found> {
     match locate(path)? {
         Place::Plain(path) => match ModelSource::load(&path, seed) {
-            Ok(source) => Ok(Found { source, config: None, origin: path }),
+            Ok(source) => Ok(Found { source, origin: path }),
             // The library speaks of the setting; here the model may be an argument.
             Err(AgentError::NoModel(path)) => Err(Failure::input(format!(
                 "no model at `{path}`: expected {MODEL_HELP}; scripts/fetch_smollm2.sh fetches a real one"
             ))),
             Err(error) => Err(error.into()),
         },
-        Place::FinalModel { run, model } => {
+        Place::FinalModel { model, .. } => {
             let origin = model.display().to_string();
-            let config = RunDir::view(run)?.read_config()?;
             let source = ModelSource::load(&origin, seed)?;
-            Ok(Found { source, config: Some(config), origin })
+            Ok(Found { source, origin })
         }
         Place::Checkpoint { run, actor } => {
             let config = RunDir::view(run)?.read_config()?;
@@ -97,7 +105,7 @@ pub fn load(path: &str, seed: u64) -> Outcome<Found> {
             let mut policy = policy(&mut source, Limits::default());
             policy.load(&actor)?;
             source.params = policy.model().params().to_vec();
-            Ok(Found { source, config: Some(config), origin: actor.display().to_string() })
+            Ok(Found { source, origin: actor.display().to_string() })
         }
     }
 }

@@ -26,6 +26,12 @@ pub fn text(text: &str) {
     }
 }
 
+/// A text as it can be shown on a terminal: control characters but line breaks and tabs, which could move the cursor or
+/// worse, become `␛`. What a model says can hold anything.
+pub fn printable(text: &str) -> String {
+    text.chars().map(|c| if c.is_control() && !matches!(c, '\n' | '\t') { '␛' } else { c }).collect()
+}
+
 /// A line beside the result. Where it cannot be written it is dropped.
 pub fn note(text: Arguments<'_>) {
     let _ = writeln!(std::io::stderr().lock(), "{text}");
@@ -124,6 +130,11 @@ mod tests {
         table.row(["random".into(), "4.7 %".into(), "1024".into()]);
         table.row(["after".into(), "81.25 %".into(), "256".into()]);
         assert_eq!(table.lines(), ["        success     n", "random    4.7 %  1024", "after   81.25 %   256"]);
+    }
+
+    #[test]
+    fn control_characters_do_not_reach_the_terminal() {
+        assert_eq!(printable("a\x1b[2J\u{9b}b\n\tc"), "a␛[2J␛b\n\tc");
     }
 
     #[test]

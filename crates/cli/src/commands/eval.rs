@@ -40,27 +40,27 @@ pub struct Eval {
     json: bool,
 }
 
-/// Which model and which configuration the arguments mean.
-pub fn resolve(arguments: &Positional) -> Outcome<(Found, Config)> {
+/// Which model and which configuration the arguments mean. Reads no weights.
+fn resolve(arguments: &Positional) -> Outcome<(String, Config)> {
     let is_task =
         |name: &str| !Path::new(name).exists() && Config::tasks().any(|task| task == name) || name.ends_with(".yaml");
     let (model, task) = match (arguments.name(0), arguments.name(1)) {
         (Some(only), None) if is_task(only) => (None, Some(only)),
         both => both,
     };
-    let overrides = &arguments.overrides;
-    let Some(model) = model else {
-        let config = Config::load(task, overrides)?;
-        return Ok((model::load(&config.model_path, config.seed)?, config));
+    let config = match (model, task) {
+        (Some(model), None) => config_for(model, &arguments.overrides)?,
+        _ => Config::load(task, &arguments.overrides)?,
     };
-    // A wrong override should be told before a large model is read.
-    let given = Config::load(task, overrides)?;
-    let found = model::load(model, given.seed)?;
-    let config = match (&found.config, task) {
-        (Some(config), None) => config.with_overrides(overrides)?,
-        _ => given,
-    };
-    Ok((found, config))
+    Ok((model.map_or_else(|| config.model_path.clone(), String::from), config))
+}
+
+/// The configuration to play a model with: that of its run, else the base; with overrides.
+pub fn config_for(model: &str, overrides: &[String]) -> Outcome<Config> {
+    match model::run_config(model)? {
+        Some(config) => Ok(config.with_overrides(overrides)?),
+        None => Ok(Config::load(None, overrides)?),
+    }
 }
 
 /// Refuses a context that is longer than the model's.
@@ -76,9 +76,10 @@ impl Eval {
     /// Runs the command.
     pub fn run(self, threads: Option<usize>) -> Outcome {
         let arguments = Positional::split(&self.arguments, 2, "a model and a task")?;
-        let (mut found, config) = resolve(&arguments)?;
+        let (path, config) = resolve(&arguments)?;
         set_threads(threads, Some(&config))?;
         print_warnings(&config);
+        let mut found = model::load(&path, config.seed)?;
         check_context(&config, &found)?;
         let val = &config.es_manager.val;
         let plan = group_plan(&config, val, "es_manager.val")?;

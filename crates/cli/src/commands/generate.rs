@@ -1,5 +1,7 @@
 //! `ragen generate`: text from a model.
 
+use std::io::IsTerminal;
+
 use clap::Args;
 use ragen_model::trainable::Limits;
 use ragen_starpo::chat_dialogue::ChatDialogue;
@@ -31,7 +33,7 @@ pub struct Generate {
     #[arg(long, value_name = "N", default_value_t = 256)]
     max_new_tokens: usize,
     /// Softmax temperature; 0 always takes the likeliest token.
-    #[arg(long, value_name = "T", default_value_t = 1.0)]
+    #[arg(long, value_name = "T", default_value_t = 1.0, allow_negative_numbers = true)]
     temperature: f32,
     /// Draw from the K likeliest tokens only; 0: from all.
     #[arg(long, value_name = "K", default_value_t = 0)]
@@ -102,7 +104,9 @@ impl Generate {
             if i > 0 {
                 output::line(format_args!("---"));
             }
-            output::line(format_args!("{}", shown(answer)?));
+            let text = shown(answer)?;
+            let text = if std::io::stdout().is_terminal() { output::printable(&text) } else { text };
+            output::line(format_args!("{text}"));
             if !answer.stopped {
                 output::note(format_args!("(cut after {} tokens)", answer.tokens.len()));
             }

@@ -15,7 +15,7 @@ use ragen_starpo::trainer::{limits, rollout_options};
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 
-use super::eval::check_context;
+use super::eval::{check_context, config_for};
 use crate::arguments::{Positional, set_threads};
 use crate::failure::{Failure, Outcome};
 use crate::model;
@@ -54,10 +54,10 @@ impl Play {
         let Some(tag) = arguments.name(0) else {
             return Err(Failure::input("expected the tag of an environment; `ragen envs list` lists them"));
         };
-        let config = Config::load(None, &arguments.overrides)?;
         if let Some(model) = &self.model {
-            return self.watch_model(model, tag, config, &arguments.overrides, threads);
+            return self.watch_model(model, tag, &arguments.overrides, threads);
         }
+        let config = Config::load(None, &arguments.overrides)?;
         let tag = env_tag(&config, tag)?;
         let mut env = (tag.make)()?;
         let mut state = env.reset(self.seed, Split::Val)?;
@@ -108,22 +108,13 @@ impl Play {
         Ok(())
     }
 
-    fn watch_model(
-        &self,
-        model: &str,
-        tag: &str,
-        config: Config,
-        overrides: &[String],
-        threads: Option<usize>,
-    ) -> Outcome {
-        let mut found = model::load(model, config.seed)?;
-        let config = match &found.config {
-            Some(own) => own.with_overrides(overrides)?,
-            None => config,
-        };
+    fn watch_model(&self, model: &str, tag: &str, overrides: &[String], threads: Option<usize>) -> Outcome {
+        let config = config_for(model, overrides)?;
         set_threads(threads, Some(&config))?;
-        check_context(&config, &found)?;
+        // A wrong tag should be told before a large model is read.
         let tag = env_tag(&config, tag)?;
+        let mut found = model::load(model, config.seed)?;
+        check_context(&config, &found)?;
         let dialogue = ChatDialogue::of_tokenizer(found.source.tokenizer.clone())?;
         let mut policy = model::policy(&mut found.source, limits(&config));
         let mut options = rollout_options(&config, true, self.seed);
@@ -138,7 +129,7 @@ impl Play {
         for episode in &episodes {
             for (i, turn) in episode.turns.iter().enumerate() {
                 output::line(format_args!("\n--- turn {} ({} actions left)\n{}", i + 1, turn.actions_left, turn.state));
-                output::line(format_args!("\n{opening}{}", turn.text.trim_end()));
+                output::line(format_args!("\n{opening}{}", output::printable(turn.text.trim_end())));
                 let executed = turn.valid.get(..turn.executed).unwrap_or_default().join(" || ");
                 let executed = if executed.is_empty() { "nothing".to_owned() } else { executed };
                 output::line(format_args!(

@@ -27,7 +27,9 @@ pub struct RunProgress {
 impl RunProgress {
     /// Progress of a run with this configuration.
     pub fn new(config: &Config) -> Self {
-        let bar = ProgressBar::with_draw_target(Some(0), ProgressDrawTarget::stderr());
+        let quiet = !config.trainer.logger.contains(&Logger::Console);
+        let target = if quiet { ProgressDrawTarget::hidden() } else { ProgressDrawTarget::stderr() };
+        let bar = ProgressBar::with_draw_target(Some(0), target);
         if let Ok(style) = ProgressStyle::with_template("{prefix:>10} {wide_bar} {pos}/{len} {msg}") {
             bar.set_style(style);
         }
@@ -35,7 +37,7 @@ impl RunProgress {
         tags.dedup();
         Self {
             bar,
-            quiet: !config.trainer.logger.contains(&Logger::Console),
+            quiet,
             tags,
             warm_start_steps: if config.warm_start.enabled { config.warm_start.max_steps } else { 0 },
             iterations: config.trainer.total_training_steps,

@@ -25,7 +25,7 @@ pub struct Score {
     #[command(flatten)]
     what: What,
     /// Softmax temperature, above 0.
-    #[arg(long, value_name = "T", default_value_t = 1.0)]
+    #[arg(long, value_name = "T", default_value_t = 1.0, allow_negative_numbers = true)]
     temperature: f32,
     /// Seed of the weights of `tiny`.
     #[arg(long, value_name = "N", default_value_t = 0)]

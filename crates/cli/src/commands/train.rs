@@ -124,7 +124,8 @@ pub fn run(config: Config, place: Place, options: &Options) -> Outcome {
             }));
         }
         RunEnd::Interrupted { iteration } => output::line(format_args!(
-            "interrupted after iteration {iteration}; the checkpoint is written. Go on with\n    {}",
+            "interrupted {}; the checkpoint is written. Go on with\n    {}",
+            if iteration > 0 { format!("after iteration {iteration}") } else { "before the first iteration".into() },
             resume_command(&folder)
         )),
     }

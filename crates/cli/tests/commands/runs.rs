@@ -1,0 +1,151 @@
+//! Runs from end to end: outcome, the same weights again, stopping and going on.
+
+use std::path::{Path, PathBuf};
+
+use serde_json::Value;
+
+use crate::support::{Ran, arg, ragen};
+
+/// Settings of a run of a few seconds.
+const SMALL: [&str; 15] = [
+    "bandit",
+    "es_manager.train.env_groups=4",
+    "es_manager.train.group_size=4",
+    "es_manager.val.env_groups=8",
+    "warm_start.max_steps=30",
+    "warm_start.batch_size=8",
+    "warm_start.eval_every=15",
+    "warm_start.eval_instances=4",
+    "warm_start.target_success=0.9",
+    "actor_rollout_ref.actor.ppo_mini_batch_size=8",
+    "actor_rollout_ref.rollout.response_length=24",
+    "actor_rollout_ref.rollout.rollout_filter_include_zero=true",
+    "trainer.total_training_steps=2",
+    "trainer.save_freq=1",
+    "trainer.test_freq=1",
+];
+
+fn train(folder: &Path, more: &[&str]) -> Ran {
+    let folder = arg(folder);
+    ragen(&[&["train"], &SMALL[..], &["--run-dir", &folder], more].concat())
+}
+
+fn summary(folder: &Path) -> Value {
+    let text = std::fs::read_to_string(folder.join("summary.json")).unwrap();
+    serde_json::from_str(&text).unwrap()
+}
+
+fn hash(folder: &Path) -> String {
+    summary(folder)["weights_sha256"].as_str().unwrap().to_owned()
+}
+
+/// A finished run, made once for all tests that only look at it.
+fn finished() -> &'static (tempfile::TempDir, PathBuf, String, String) {
+    static RUN: std::sync::OnceLock<(tempfile::TempDir, PathBuf, String, String)> = std::sync::OnceLock::new();
+    RUN.get_or_init(|| {
+        let root = tempfile::tempdir().unwrap();
+        let folder = root.path().join("run");
+        let ran = train(&folder, &["--threads", "1"]);
+        ran.done();
+        (root, folder, ran.stdout, ran.stderr)
+    })
+}
+
+#[test]
+fn a_run_leaves_everything_behind() {
+    let (_, folder, stdout, stderr) = finished();
+    for text in ["after the warm start", "after training", "random", "oracle", "95 % interval", "sha256", "mismatch"] {
+        assert!(stdout.contains(text), "no {text:?} in {stdout}");
+    }
+    for text in ["warm start", "iteration    2/2", "entropy", "grad norm", "tokens/s", "left"] {
+        assert!(stderr.contains(text), "no {text:?} in {stderr}");
+    }
+    let summary = summary(folder);
+    assert_eq!(summary["iterations"], 2);
+    assert_eq!(summary["success"]["n"], 8);
+    assert_eq!(summary["success"]["oracle"], 1.0);
+    assert_eq!(summary["mismatch_max"], 0.0);
+    let metrics = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
+    assert!(metrics.contains("\"step\":2") && metrics.contains("actor/grad_norm"));
+    for name in ["config.yaml", "model/model.safetensors", "checkpoints/global_step_2/actor/state.safetensors"] {
+        assert!(folder.join(name).is_file(), "{name}");
+    }
+}
+
+#[test]
+fn a_second_run_with_other_threads_ends_at_the_same_weights() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("again");
+    let out = train(&folder, &["--threads", "2", "--json"]).json();
+    let (_, first, ..) = finished();
+    assert_eq!(hash(&folder), hash(first));
+    assert_eq!(out["weights_sha256"], hash(first).as_str());
+    assert_eq!(out["status"], "finished");
+    let other = root.path().join("other");
+    train(&other, &["seed=1"]).done();
+    assert_ne!(hash(&other), hash(first));
+}
+
+#[test]
+fn a_run_that_was_stopped_goes_on_to_the_same_weights() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("stopped");
+    let stopped = train(&folder, &["--stop-after", "0"]);
+    assert!(stopped.done().contains("--resume --run-dir"), "{}", stopped.stdout);
+    assert!(!folder.join("summary.json").exists());
+    let place = arg(&folder);
+    train(&folder, &[]).refused(&["interrupted", "--resume"]);
+    let again = ragen(&["train", "--resume", "--run-dir", &place, "--stop-after", "1", "--json"]).json();
+    assert_eq!((&again["status"], &again["iterations"]), (&"interrupted".into(), &1.into()));
+    ragen(&["train", "trainer.resume_mode=auto", "--run-dir", &place]).done();
+    assert_eq!(hash(&folder), hash(&finished().1));
+    // A model of a run can be used by the name of the run.
+    let eval = ragen(&["eval", &place, "es_manager.val.env_groups=4", "--json"]).json();
+    assert_eq!((&eval["n"], &eval["tags"]["Bandit"]["n"]), (&4.into(), &2.into()));
+    assert_eq!(eval["baselines"]["oracle"]["success"], 1.0);
+    let ids = ["--ids", "3,4,5", "--json"];
+    let of_run = ragen(&[&["score", &place], &ids[..]].concat()).json();
+    let checkpoint = arg(&folder.join("checkpoints/global_step_2"));
+    assert_eq!(ragen(&[&["score", &checkpoint], &ids[..]].concat()).json(), of_run);
+    assert_ne!(ragen(&[&["score", "tiny"], &ids[..]].concat()).json(), of_run);
+}
+
+#[test]
+fn the_plain_command_can_be_repeated() {
+    let root = tempfile::tempdir().unwrap();
+    let logs = format!("trainer.local_log_dir={}", root.path().display());
+    let start = |command: &str| {
+        let more = [&logs, "warm_start.max_steps=1", "warm_start.target_success=1", "--json"];
+        ragen(&[&[command], &SMALL[..], &more[..]].concat()).json()["run_dir"].as_str().unwrap().to_owned()
+    };
+    assert!(start("warm-start").ends_with("bandit-warm-start"));
+    let second = start("warm-start");
+    assert!(second.ends_with("bandit-warm-start-2"));
+    assert!(Path::new(&second).join("model/tokenizer.json").is_file());
+    assert_eq!(summary(Path::new(&second))["iterations"], 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_run_in_good_order() {
+    use std::process::{Command, Stdio};
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let child = Command::new(env!("CARGO_BIN_EXE_ragen"))
+        .args([&["train"], &SMALL[..], &["--run-dir", &arg(&folder), "trainer.total_training_steps=100000"]].concat())
+        .stdout(Stdio::piped())
+        .stderr(Stdio::null())
+        .spawn()
+        .unwrap();
+    let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
+    while !folder.join("checkpoints/global_step_1").is_dir() {
+        assert!(std::time::Instant::now() < deadline, "no checkpoint");
+        std::thread::sleep(std::time::Duration::from_millis(20));
+    }
+    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    let output = child.wait_with_output().unwrap();
+    assert_eq!(output.status.code(), Some(0));
+    let stdout = String::from_utf8(output.stdout).unwrap();
+    assert!(stdout.contains("interrupted after iteration"), "{stdout}");
+    assert!(!folder.join("summary.json").exists());
+}

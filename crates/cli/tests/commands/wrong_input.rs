@@ -1,0 +1,89 @@
+//! Wrong input ends with status 2 and one paragraph that says what to do, and leaves nothing behind.
+
+use crate::support::{Ran, arg, ragen};
+
+/// A training run that must not get as far as making its folder.
+#[track_caller]
+fn train(arguments: &[&str]) -> Ran {
+    let root = tempfile::tempdir().unwrap();
+    let logs = format!("trainer.local_log_dir={}/runs", root.path().display());
+    let mut all = vec!["train"];
+    all.extend(arguments);
+    all.push(&logs);
+    let ran = ragen(&all);
+    assert!(!root.path().join("runs").exists(), "a folder was left behind");
+    ran
+}
+
+#[test]
+fn a_missing_model() {
+    train(&["model_path=models/nowhere"]).refused(&["models/nowhere", "does not exist", "tiny", "GGUF"]);
+    for command in [["generate", "nowhere", "--prompt", "x"], ["score", "nowhere", "--text", "x"]] {
+        ragen(&command).refused(&["`nowhere`", "expected", "tiny"]);
+    }
+    ragen(&["export", "nowhere", "/tmp/ragen-test-never-written"]).refused(&["`nowhere`"]);
+    ragen(&["eval", "nowhere"]).refused(&["`nowhere`"]);
+}
+
+#[test]
+fn unknown_names_come_with_the_nearest_known_one() {
+    train(&["sokobann"]).refused(&["sokobann", "did you mean `sokoban`?"]);
+    train(&["trainer.total_trainin_steps=3"])
+        .refused(&["trainer.total_trainin_steps", "`trainer.total_training_steps`"]);
+    train(&["es_manager.train.env_configs.tags=[SimpleSokobann]"]).refused(&["did you mean `SimpleSokoban`?"]);
+    ragen(&["play", "FrozenLak"]).refused(&["did you mean `FrozenLake`?"]);
+    ragen(&["envs", "check", "Bandi"]).refused(&["did you mean `Bandit`?"]);
+    ragen(&["train", "sokoban", "bandit"]).refused(&["unexpected argument `bandit`", "section.key=value"]);
+}
+
+#[test]
+fn values_that_make_no_sense() {
+    train(&["trainer.total_training_steps=-5"]).refused(&["trainer.total_training_steps", "at least 0", "-5"]);
+    train(&["es_manager.train.group_size=1"]).refused(&["`es_manager.train.group_size` is 1", "grpo", "at least 2"]);
+    train(&["agent_proxy.context_window_mode=single_turn"]).refused(&["single_turn", "not implemented", "full"]);
+    train(&["actor_rollout_ref.rollout.max_model_len=100000"]).refused(&["100000", "2048"]);
+    train(&["trainer.threads=1000000"]).refused(&["1000000 threads", "at most"]);
+    ragen(&["generate", "tiny", "--prompt", "x", "--temperature", "-1"]).refused(&["--temperature", "-1"]);
+    ragen(&["generate", "tiny", "--prompt", "x", "--top-p", "0"]).refused(&["--top-p", "found 0"]);
+    ragen(&["score", "tiny", "--ids", "1,999999"]).refused(&["999999", "512"]);
+    ragen(&["score", "tiny", "--ids", "1"]).refused(&["at least 2"]);
+    ragen(&["bench", "train-step", "--len", "100000"]).refused(&["100000", "2048"]);
+    ragen(&["bench", "gemm", "--rows", "18446744073709551615"]).refused(&["--rows"]);
+    let long = "Up ".repeat(5000);
+    ragen(&["generate", "tiny", "--prompt", &long]).refused(&["the prompt has", "2048", "shorten"]);
+    ragen(&["score", "tiny", "--text", &long]).refused(&["2048"]);
+}
+
+#[test]
+fn broken_yaml() {
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("mine.yaml");
+    for (text, words) in [
+        ("trainer: [1, 2\nseed: {", vec!["mine.yaml", "line"]),
+        ("trainer: 5\n", vec!["`trainer`", "mine.yaml", "expected"]),
+        ("seed: many\n", vec!["`seed`", "mine.yaml", "many"]),
+        ("trainer:\n  save_frequency: 3\n", vec!["trainer.save_frequency", "mine.yaml"]),
+    ] {
+        std::fs::write(&path, text).unwrap();
+        train(&[&arg(&path)]).refused(&words);
+    }
+    std::fs::write(&path, b"seed: \xff\xfe").unwrap();
+    train(&[&arg(&path)]).refused(&["mine.yaml"]);
+    train(&[&arg(&root.path().join("other.yaml"))]).refused(&["other.yaml"]);
+}
+
+#[test]
+fn usage_errors_have_status_2_as_well() {
+    for arguments in [vec!["score", "tiny"], vec!["no-such-command"], vec!["train", "--threads", "-1"], vec![]] {
+        assert_eq!(ragen(&arguments).status, 2, "{arguments:?}");
+    }
+    assert!(ragen(&["train", "--help"]).done().contains("Ctrl-C"));
+}
+
+#[test]
+fn nothing_to_resume() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = arg(&root.path().join("run"));
+    ragen(&["train", "--resume", "--run-dir", &folder]).refused(&["nothing to resume", &folder, "--resume"]);
+    assert!(!root.path().join("run").exists());
+}
