@@ -164,6 +164,19 @@ mod tests {
     use super::*;
 
     #[test]
+    fn a_panic_that_nobody_catches_becomes_one_paragraph() {
+        let before = std::panic::take_hook();
+        let panics = catch_panics();
+        let caught = std::panic::catch_unwind(|| std::panic::panic_any("boom\nboom"));
+        std::panic::set_hook(before);
+        assert!(caught.is_err());
+        let failure = Failure::run(panics.describe());
+        let text = failure.paragraph();
+        assert!(text.contains("boom boom (at ") && text.contains("failure.rs") && text.contains("--resume"), "{text}");
+        assert_eq!(failure.status(), 1);
+    }
+
+    #[test]
     fn a_message_is_one_paragraph() {
         let failure = Failure::run(std::io::Error::other("disk on\n  fire"));
         assert_eq!((failure.paragraph(), failure.status()), ("disk on fire".to_owned(), 1));

@@ -57,7 +57,7 @@ impl Envs {
 fn list(as_json: bool) -> Outcome {
     let mut rows = Vec::new();
     for template in registry::templates() {
-        let env = registry::make(&template.env_type, &template.env_config)?;
+        let env = registry::make(template.env_type, &template.env_config)?;
         rows.push((template, env.spec().clone()));
     }
     if as_json {
@@ -93,8 +93,7 @@ struct Checked {
 }
 
 fn check_one(template: Template) -> Outcome<Checked> {
-    let make =
-        || -> Result<Box<dyn Environment>, EnvError> { registry::make(&template.env_type, &template.env_config) };
+    let make = || -> Result<Box<dyn Environment>, EnvError> { registry::make(template.env_type, &template.env_config) };
     let mut env = make()?;
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     let budget = template.max_actions_per_traj;

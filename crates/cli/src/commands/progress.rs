@@ -65,7 +65,8 @@ impl RunProgress {
             )),
             Event::Evaluated { iteration, report } => {
                 self.say(&format!(
-                    "evaluation after iteration {iteration}  success {} ({} at 95 %, n {})  random {}  oracle {}",
+                    "evaluation {}  success {} ({} at 95 %, n {})  random {}  oracle {}",
+                    if *iteration > 0 { format!("after iteration {iteration}") } else { "before training".into() },
                     percent(report.score.success),
                     interval(report.score.ci95),
                     report.score.n,

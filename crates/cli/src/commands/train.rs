@@ -56,11 +56,15 @@ impl Train {
     /// Runs the command.
     pub fn run(self, threads: Option<usize>) -> Outcome {
         let positional = Positional::split(&self.arguments, 1, "a task or a configuration file")?;
-        let config = Config::load(positional.name(0), &positional.overrides)?;
+        // A run to go on with has its own configuration, to which the overrides may fit although they do not fit here.
+        let config = Config::load_unvalidated(positional.name(0), &positional.overrides)?;
         let place = run_folder::choose(&config, self.run_dir.as_deref(), self.resume)?;
         let config = match &place {
             Place::Resume(path) => RunDir::view(path)?.read_config()?.with_overrides(&positional.overrides)?,
-            Place::Fresh { .. } => config,
+            Place::Fresh { .. } => {
+                config.validate()?;
+                config
+            }
         };
         run(config, place, &Options { threads, stop_after: self.stop_after, json: self.json })
     }
@@ -148,13 +152,27 @@ fn set_up(config: Config, place: Place, stop: &Arc<AtomicBool>) -> Outcome<Train
                     }
                     path = next;
                 }
-                Err(error) => return Err(error.into()),
+                Err(error) => return Err(unusable_folder(error)),
                 Ok(trainer) => {
                     output::note(format_args!("the run goes to {}", path.display()));
                     return Ok(trainer);
                 }
             }
         },
+    }
+}
+
+/// While a run is being set up, a folder that cannot be made is the user's choice rather than a fault.
+fn unusable_folder(error: TrainError) -> Failure {
+    use std::io::ErrorKind::{
+        AlreadyExists, InvalidInput, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem,
+    };
+    let chosen = [AlreadyExists, InvalidInput, NotADirectory, NotFound, PermissionDenied, ReadOnlyFilesystem];
+    match &error {
+        TrainError::RunDir(RunDirError::Io { error: cause, .. }) if chosen.contains(&cause.kind()) => {
+            Failure::input(format!("{error}; name a folder that can be made with --run-dir"))
+        }
+        _ => error.into(),
     }
 }
 

@@ -100,7 +100,10 @@ fn a_run_that_was_stopped_goes_on_to_the_same_weights() {
     ragen(&["train", "trainer.resume_mode=auto", "--run-dir", &place]).done();
     assert_eq!(hash(&folder), hash(&finished().1));
     // A model of a run can be used by the name of the run.
-    let eval = ragen(&["eval", &place, "es_manager.val.env_groups=4", "--json"]).json();
+    let episodes = arg(&root.path().join("episodes.jsonl"));
+    let eval = ragen(&["eval", &place, "es_manager.val.env_groups=4", "--json", "--episodes", &episodes]).json();
+    let lines = std::fs::read_to_string(&episodes).unwrap();
+    assert_eq!(lines.lines().filter(|line| line.starts_with('{') && line.ends_with('}')).count(), 4);
     assert_eq!((&eval["n"], &eval["tags"]["Bandit"]["n"]), (&4.into(), &2.into()));
     assert_eq!(eval["baselines"]["oracle"]["success"], 1.0);
     let ids = ["--ids", "3,4,5", "--json"];
@@ -125,27 +128,54 @@ fn the_plain_command_can_be_repeated() {
     assert_eq!(summary(Path::new(&second))["iterations"], 0);
 }
 
+/// Starts a run that would take for ever and waits until `sign` is in its folder.
 #[cfg(unix)]
-#[test]
-fn an_interrupt_ends_a_run_in_good_order() {
+fn endless(folder: &Path, sign: &str, more: &[&str]) -> std::process::Child {
     use std::process::{Command, Stdio};
-    let root = tempfile::tempdir().unwrap();
-    let folder = root.path().join("run");
+    let place = arg(folder);
+    let endless = ["--run-dir", &place, "trainer.total_training_steps=100000"];
     let child = Command::new(env!("CARGO_BIN_EXE_ragen"))
-        .args([&["train"], &SMALL[..], &["--run-dir", &arg(&folder), "trainer.total_training_steps=100000"]].concat())
+        .args([&["train"], &SMALL[..], &endless, more].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
         .unwrap();
     let deadline = std::time::Instant::now() + std::time::Duration::from_secs(60);
-    while !folder.join("checkpoints/global_step_1").is_dir() {
-        assert!(std::time::Instant::now() < deadline, "no checkpoint");
+    while !folder.join(sign).exists() {
+        assert!(std::time::Instant::now() < deadline, "no {sign}");
         std::thread::sleep(std::time::Duration::from_millis(20));
     }
-    Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+    child
+}
+
+#[cfg(unix)]
+fn interrupt(child: &std::process::Child) {
+    std::process::Command::new("kill").args(["-INT", &child.id().to_string()]).status().unwrap();
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_ends_a_run_in_good_order() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let child = endless(&folder, "checkpoints/global_step_1", &[]);
+    interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
     let stdout = String::from_utf8(output.stdout).unwrap();
     assert!(stdout.contains("interrupted after iteration"), "{stdout}");
     assert!(!folder.join("summary.json").exists());
+}
+
+#[cfg(unix)]
+#[test]
+fn a_second_interrupt_kills() {
+    let root = tempfile::tempdir().unwrap();
+    // A step of many demonstrations is under way when both interrupts come.
+    let child = endless(&root.path().join("run"), "config.yaml", &["warm_start.batch_size=100000"]);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    interrupt(&child);
+    std::thread::sleep(std::time::Duration::from_millis(300));
+    interrupt(&child);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
 }

@@ -87,3 +87,13 @@ fn nothing_to_resume() {
     ragen(&["train", "--resume", "--run-dir", &folder]).refused(&["nothing to resume", &folder, "--resume"]);
     assert!(!root.path().join("run").exists());
 }
+
+#[test]
+fn a_folder_that_cannot_be_made() {
+    let root = tempfile::tempdir().unwrap();
+    let file = root.path().join("file");
+    std::fs::write(&file, "").unwrap();
+    let inside = arg(&file.join("run"));
+    ragen(&["train", "--run-dir", &inside]).refused(&["file", "--run-dir"]);
+    ragen(&["eval", "tiny", "es_manager.val.env_groups=1", "--episodes", &inside]).refused(&["--episodes", "file"]);
+}

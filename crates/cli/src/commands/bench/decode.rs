@@ -43,19 +43,9 @@ impl Decode {
         for &batch in &self.batch {
             check_shape(batch, self.prompt_len.saturating_add(self.new_tokens), &policy)?;
             let prompts = random_tokens(batch, self.prompt_len, &policy);
-            let sampling = Sampling { temperature: 1.0, top_k: None, top_p: 1.0, stop: Vec::new() };
-            let mut session = policy.session(&sampling, batch)?;
-            let start = Instant::now();
-            for (given, id) in prompts.into_iter().zip(0u64..) {
-                session.submit(Request { id, given, seed: id, max_new_tokens: self.new_tokens })?;
-            }
-            // The first step reads the prompts and gives the first token of each.
-            let mut done = session.step()?.len();
-            let prefill = start.elapsed().as_secs_f64();
-            while done < batch {
-                done += session.step()?.len();
-            }
-            let decode = start.elapsed().as_secs_f64() - prefill;
+            // One token comes with the reading; what more tokens take on top is decoding.
+            let prefill = generate(&mut policy, &prompts, 1)?;
+            let decode = generate(&mut policy, &prompts, self.new_tokens)? - prefill;
             let read = (batch * self.prompt_len) as f64 / prefill.max(1e-9);
             let produced = (batch * (self.new_tokens - 1)) as f64 / decode.max(1e-9);
             results.push((batch, read, produced));
@@ -76,4 +66,25 @@ impl Decode {
         table.print();
         Ok(())
     }
+}
+
+/// Seconds that it takes to produce `new_tokens` after each of the prompts.
+fn generate(policy: &mut dyn Policy, prompts: &[Vec<u32>], new_tokens: usize) -> Outcome<f64> {
+    let sampling = Sampling { temperature: 1.0, top_k: None, top_p: 1.0, stop: Vec::new() };
+    let mut session = policy.session(&sampling, prompts.len())?;
+    let start = Instant::now();
+    for (given, id) in prompts.iter().cloned().zip(0u64..) {
+        session.submit(Request { id, given, seed: id, max_new_tokens: new_tokens })?;
+    }
+    let mut done = 0;
+    while done < prompts.len() {
+        for response in session.step()? {
+            session.close(response.id);
+            done += 1;
+        }
+        if session.active() == 0 && done < prompts.len() {
+            return Err(Failure::run("generation ended before every answer was there"));
+        }
+    }
+    Ok(start.elapsed().as_secs_f64())
 }
