@@ -218,9 +218,9 @@ impl Trainer {
         let parts = Parts::load(&config)?;
         let run = RunDir::open(run_dir)?;
         let checkpoint = run.latest_checkpoint()?;
-        run.write_config(&config)?;
         let mut trainer = Self::assemble(config, parts, run, stop)?;
         let Some(checkpoint) = checkpoint else {
+            trainer.run.write_config(&trainer.config)?;
             trainer.run.rewind(0)?;
             return Ok(trainer);
         };
@@ -233,6 +233,8 @@ impl Trainer {
         if let Some(reference) = &mut trainer.reference {
             reference.load(&checkpoint.path.join("ref")).map_err(|e| broken(&e))?;
         }
+        // Only now is it certain that the checkpoint and this configuration fit together.
+        trainer.run.write_config(&trainer.config)?;
         trainer.run.rewind(checkpoint.step)?;
         Ok(trainer)
     }
