@@ -11,18 +11,24 @@ use serde_json::Value;
 /// A line of the result.
 pub fn line(text: Arguments<'_>) {
     let mut out = std::io::stdout().lock();
-    let written = writeln!(out, "{text}").and_then(|()| out.flush());
-    if written.is_err() {
-        // Nobody reads on: there is nothing left to do, and nobody to tell.
-        std::process::exit(0);
-    }
+    check(writeln!(out, "{text}").and_then(|()| out.flush()));
 }
 
 /// Text of the result without a line break at its end.
 pub fn text(text: &str) {
     let mut out = std::io::stdout().lock();
-    if out.write_all(text.as_bytes()).and_then(|()| out.flush()).is_err() {
-        std::process::exit(0);
+    check(out.write_all(text.as_bytes()).and_then(|()| out.flush()));
+}
+
+/// Ends the command where its result cannot be written: quietly when nobody reads on, else as a failure.
+fn check(written: std::io::Result<()>) {
+    match written {
+        Ok(()) => {}
+        Err(error) if error.kind() == std::io::ErrorKind::BrokenPipe => std::process::exit(0),
+        Err(error) => {
+            note(format_args!("error: cannot write the result to standard output: {error}"));
+            std::process::exit(1);
+        }
     }
 }
 

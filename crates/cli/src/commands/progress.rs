@@ -113,9 +113,11 @@ impl RunProgress {
     }
 
     fn advance(&self, what: &'static str, done: u64, of: u64, message: String) {
+        self.bar.update(|state| {
+            state.set_len(of);
+            state.set_pos(done);
+        });
         self.bar.set_prefix(what);
-        self.bar.set_length(of);
-        self.bar.set_position(done);
         self.bar.set_message(if message.is_empty() { message } else { format!("{message} left") });
     }
 

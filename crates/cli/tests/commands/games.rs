@@ -17,6 +17,16 @@ fn environments_are_listed_and_checked() {
     assert!((0.4..0.6).contains(&random) && oracle == 1.0, "{random} {oracle}");
 }
 
+#[cfg(target_os = "linux")]
+#[test]
+fn a_result_that_cannot_be_written_is_a_failure() {
+    let full = std::fs::OpenOptions::new().write(true).open("/dev/full").unwrap();
+    let list = ["envs", "list"];
+    let output = std::process::Command::new(env!("CARGO_BIN_EXE_ragen")).args(list).stdout(full).output().unwrap();
+    assert_eq!(output.status.code(), Some(1));
+    assert!(String::from_utf8(output.stderr).unwrap().starts_with("error: cannot write"));
+}
+
 #[test]
 fn a_game_by_hand() {
     // By letter and by name, several at once, a word that is no action, the rules, the end.

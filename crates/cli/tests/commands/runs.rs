@@ -7,14 +7,16 @@ use serde_json::Value;
 use crate::support::{Ran, arg, ragen};
 
 /// Settings of a run of a few seconds.
-const SMALL: [&str; 15] = [
+const SMALL: [&str; 17] = [
     "bandit",
     "es_manager.train.env_groups=4",
     "es_manager.train.group_size=4",
     "es_manager.val.env_groups=8",
-    "warm_start.max_steps=30",
+    "warm_start.max_steps=24",
+    "warm_start.lr=3e-3",
+    "warm_start.lr_warmup_steps=5",
     "warm_start.batch_size=8",
-    "warm_start.eval_every=15",
+    "warm_start.eval_every=12",
     "warm_start.eval_instances=4",
     "warm_start.target_success=0.9",
     "actor_rollout_ref.actor.ppo_mini_batch_size=8",
@@ -111,6 +113,32 @@ fn a_run_that_was_stopped_goes_on_to_the_same_weights() {
     let checkpoint = arg(&folder.join("checkpoints/global_step_2"));
     assert_eq!(ragen(&[&["score", &checkpoint], &ids[..]].concat()).json(), of_run);
     assert_ne!(ragen(&[&["score", "tiny"], &ids[..]].concat()).json(), of_run);
+}
+
+/// The tiny model without its fourth layer, as a setting.
+fn three_layers(root: &Path) -> String {
+    let out = root.join("three");
+    ragen(&["export", "tiny", &arg(&out)]).done();
+    let path = out.join("config.json");
+    let mut config: Value = serde_json::from_slice(&std::fs::read(&path).unwrap()).unwrap();
+    config["num_hidden_layers"] = 3.into();
+    std::fs::write(&path, config.to_string()).unwrap();
+    format!("model_path={}", out.display())
+}
+
+#[test]
+fn resuming_with_another_model_is_refused_and_changes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let short = ["warm_start.max_steps=1", "warm_start.target_success=1", "--stop-after", "0"];
+    train(&folder, &[&short[..], &[&three_layers(root.path())]].concat()).done();
+    let before = std::fs::read(folder.join("config.yaml")).unwrap();
+    let refused = ragen(&["train", "--resume", "--run-dir", &arg(&folder), "model_path=tiny"]);
+    assert_eq!(refused.status, 2, "{}", refused.stderr);
+    assert!(refused.stderr.contains("cannot resume") && refused.stderr.contains("layers.3"), "{}", refused.stderr);
+    assert_eq!(std::fs::read(folder.join("config.yaml")).unwrap(), before);
+    // Left as it was, it still goes on.
+    ragen(&["train", "--resume", "--run-dir", &arg(&folder), "--stop-after", "0"]).done();
 }
 
 #[test]
