@@ -23,7 +23,7 @@ use failure::{Failure, Outcome};
 #[command(name = "ragen", version, propagate_version = true, max_term_width = 110)]
 struct Cli {
     /// Threads for numerics; 0: one per core. Never changes a result. Also the setting `trainer.threads`.
-    #[arg(long, global = true, value_name = "N")]
+    #[arg(long, global = true, value_name = "N", display_order = 900)]
     threads: Option<usize>,
     #[command(subcommand)]
     command: Command,

@@ -14,6 +14,9 @@ use crate::failure::{Failure, Outcome};
 use crate::model;
 use crate::output;
 
+/// Answers that are held in memory at a time.
+const MOST_ANSWERS: usize = 10_000;
+
 /// Let a model answer a prompt.
 ///
 /// The prompt is put into the model's chat template unless --raw is given. The same seed gives the same text on every
@@ -116,8 +119,8 @@ impl Generate {
 
     fn check(&self) -> Outcome {
         let wrong = |what: String| Err(Failure::input(what));
-        if self.n == 0 || self.max_new_tokens == 0 {
-            return wrong("-n and --max-new-tokens have to be at least 1".into());
+        if self.n == 0 || self.n > MOST_ANSWERS || self.max_new_tokens == 0 {
+            return wrong(format!("-n has to be 1 to {MOST_ANSWERS} and --max-new-tokens at least 1"));
         }
         if !(self.temperature.is_finite() && self.temperature >= 0.0) {
             return wrong(format!("--temperature has to be 0 or a positive number, found {}", self.temperature));

@@ -13,8 +13,8 @@ use crate::output::{self, Table};
 
 /// Score every token of a text.
 ///
-/// With --json prints {"ids":[…],"log_prob":[…],"entropy":[…]}: log_prob[i] is the log-probability of ids[i+1] after
-/// ids[0..=i], entropy[i] the entropy of the distribution it is taken from, both in nats.
+/// With --json prints `{"ids":[…],"log_prob":[…],"entropy":[…]}`: `log_prob[i]` is the log-probability of `ids[i+1]`
+/// after `ids[0..=i]`, `entropy[i]` the entropy of the distribution it is taken from, both in nats.
 #[derive(Args)]
 #[command(
     after_help = "Example:\n  ragen score models/smollm2-135m-instruct-q4_1.gguf --text \"The sky is blue\" --json"

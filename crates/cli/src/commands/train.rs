@@ -36,7 +36,7 @@ pub struct Train {
     /// A built-in task (bandit, frozen_lake, sokoban, …) or a YAML file, then overrides section.key=value.
     #[arg(value_name = "TASK|CONFIG.yaml|KEY=VALUE")]
     arguments: Vec<String>,
-    /// Folder of the run. Default: <trainer.local_log_dir>/<trainer.experiment_name>, with -2, -3, … appended when
+    /// Folder of the run. Default: trainer.local_log_dir/trainer.experiment_name, with -2, -3, … appended when
     /// there is a run already.
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,

@@ -12,7 +12,7 @@ use crate::failure::{Failure, Outcome};
 
 /// Teach a model the answer format and a first strategy from the oracle, without reinforcement learning.
 ///
-/// The model is written to <run folder>/model as a Hugging Face folder, ready to be the model_path of a training run
+/// The model is written to RUN-DIR/model as a Hugging Face folder, ready to be the model_path of a training run
 /// with warm_start.enabled=false.
 #[derive(Args)]
 #[command(after_help = "Example:\n  ragen warm-start frozen_lake warm_start.target_success=0.3 --run-dir runs/warm")]
@@ -20,7 +20,7 @@ pub struct WarmStart {
     /// A built-in task or a YAML file, then overrides section.key=value.
     #[arg(value_name = "TASK|CONFIG.yaml|KEY=VALUE")]
     arguments: Vec<String>,
-    /// Folder of the run. Default: <trainer.local_log_dir>/<trainer.experiment_name>-warm-start.
+    /// Folder of the run. Default: trainer.local_log_dir/trainer.experiment_name-warm-start.
     #[arg(long, value_name = "DIR")]
     run_dir: Option<PathBuf>,
     /// Print the outcome as one JSON document; progress still goes to standard error.

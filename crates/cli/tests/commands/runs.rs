@@ -156,14 +156,14 @@ fn the_plain_command_can_be_repeated() {
     assert_eq!(summary(Path::new(&second))["iterations"], 0);
 }
 
-/// Starts a run that would take for ever and waits until `sign` is in its folder.
+/// Starts a run and waits until `sign` is in its folder.
 #[cfg(unix)]
-fn endless(folder: &Path, sign: &str, more: &[&str]) -> std::process::Child {
+fn begin(folder: &Path, sign: &str, more: &[&str]) -> std::process::Child {
     use std::process::{Command, Stdio};
     let place = arg(folder);
-    let endless = ["--run-dir", &place, "trainer.total_training_steps=100000"];
+    let run_dir = ["--run-dir", &place];
     let child = Command::new(env!("CARGO_BIN_EXE_ragen"))
-        .args([&["train"], &SMALL[..], &endless, more].concat())
+        .args([&["train"], &SMALL[..], &run_dir, more].concat())
         .stdout(Stdio::piped())
         .stderr(Stdio::null())
         .spawn()
@@ -186,7 +186,7 @@ fn interrupt(child: &std::process::Child) {
 fn an_interrupt_ends_a_run_in_good_order() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("run");
-    let child = endless(&folder, "checkpoints/global_step_1", &[]);
+    let child = begin(&folder, "checkpoints/global_step_1", &["trainer.total_training_steps=100000"]);
     interrupt(&child);
     let output = child.wait_with_output().unwrap();
     assert_eq!(output.status.code(), Some(0));
@@ -200,10 +200,40 @@ fn an_interrupt_ends_a_run_in_good_order() {
 fn a_second_interrupt_kills() {
     let root = tempfile::tempdir().unwrap();
     // A step of many demonstrations is under way when both interrupts come.
-    let child = endless(&root.path().join("run"), "config.yaml", &["warm_start.batch_size=100000"]);
+    let child = begin(&root.path().join("run"), "config.yaml", &["warm_start.batch_size=100000"]);
     std::thread::sleep(std::time::Duration::from_millis(300));
     interrupt(&child);
     std::thread::sleep(std::time::Duration::from_millis(300));
     interrupt(&child);
     assert_eq!(child.wait_with_output().unwrap().status.code(), Some(130));
+}
+
+#[cfg(unix)]
+#[test]
+fn a_run_that_was_killed_goes_on_to_the_same_weights() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let mut child = begin(&folder, "checkpoints/global_step_1", &[]);
+    child.kill().unwrap();
+    child.wait().unwrap();
+    ragen(&["train", "--resume", "--run-dir", &arg(&folder)]).done();
+    assert_eq!(hash(&folder), hash(&finished().1));
+    // A line for every iteration, each once.
+    let metrics = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
+    let iterations = metrics.lines().filter(|line| line.contains("\"timing_s/step\"")).count();
+    assert_eq!(iterations, 2, "{metrics}");
+}
+
+#[cfg(unix)]
+#[test]
+fn an_interrupt_during_the_warm_start_changes_nothing_about_the_outcome() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    let child = begin(&folder, "config.yaml", &[]);
+    std::thread::sleep(std::time::Duration::from_millis(500));
+    interrupt(&child);
+    assert_eq!(child.wait_with_output().unwrap().status.code(), Some(0));
+    ragen(&["train", "--resume", "--run-dir", &arg(&folder)]).done();
+    assert_eq!(hash(&folder), hash(&finished().1));
+    assert_eq!(summary(&folder)["warm_start_steps"], 24);
 }
