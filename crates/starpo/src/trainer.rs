@@ -247,7 +247,7 @@ impl Trainer {
             actor_steps: 0,
             critic_steps: 0,
             train_seeds: SeedCounter::new(config.es_manager.train.seed),
-            warm_start_seeds: SeedCounter::new(config.es_manager.train.seed + WARM_START_OFFSET),
+            warm_start_seeds: SeedCounter::new(config.es_manager.train.seed.wrapping_add(WARM_START_OFFSET)),
             kl_coef: config.algorithm.kl_ctrl.kl_coef,
             empty_iterations: 0,
             warm_start_eval: None,
@@ -374,7 +374,7 @@ impl Trainer {
 
     /// Training instances that neither the warm start nor training plays.
     fn held_out_groups(&self, n: usize) -> Vec<Group> {
-        let mut seeds = SeedCounter::new(self.config.es_manager.train.seed + HELD_OUT_OFFSET);
+        let mut seeds = SeedCounter::new(self.config.es_manager.train.seed.wrapping_add(HELD_OUT_OFFSET));
         let tags = self.train_plan.len().max(1);
         let plan: Vec<(EnvTag, usize)> =
             self.train_plan.iter().enumerate().map(|(i, (tag, _))| (tag.clone(), n / tags + usize::from(i < n % tags))).collect();

@@ -112,6 +112,7 @@ impl Default for AgentProxy {
 impl AgentProxy {
     pub(crate) fn check(&self, problems: &mut Problems) {
         problems.at_least_one("agent_proxy.max_turn", self.max_turn);
+        problems.at_most("agent_proxy.max_turn", self.max_turn, 10_000);
         problems.at_least_one("agent_proxy.max_actions_per_turn", self.max_actions_per_turn);
         problems.require(!self.action_sep.trim().is_empty(), || {
             "`agent_proxy.action_sep` must hold something else than spaces".into()

@@ -6,6 +6,9 @@ use serde::{Deserialize, Serialize};
 
 use super::problems::Problems;
 
+/// Episodes played at a time, at most. A slip of the keyboard should not end as a failed allocation.
+pub(super) const MOST_EPISODES: usize = 1 << 20;
+
 /// Environments of a split, by tag.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -92,6 +95,7 @@ impl EsSplit {
     pub(crate) fn check(&self, section: &str, problems: &mut Problems) {
         problems.at_least_one(&format!("{section}.env_groups"), self.env_groups);
         problems.at_least_one(&format!("{section}.group_size"), self.group_size);
+        problems.at_most(&format!("{section}.env_groups × group_size"), self.episodes(), MOST_EPISODES);
         if let Err(complaint) = self.groups_per_tag(section) {
             problems.0.push(complaint);
         }

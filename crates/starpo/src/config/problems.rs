@@ -18,6 +18,11 @@ impl Problems {
         self.require(value >= 1, || format!("`{key}` must be at least 1, found {value}"));
     }
 
+    /// A count that must not exceed what can be held in memory.
+    pub(crate) fn at_most(&mut self, key: &str, value: usize, most: usize) {
+        self.require(value <= most, || format!("`{key}` must be at most {most}, found {value}"));
+    }
+
     /// A finite number that must be at least 0.
     pub(crate) fn non_negative(&mut self, key: &str, value: f64) {
         let ok = value.is_finite() && value >= 0.0;

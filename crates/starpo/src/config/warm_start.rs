@@ -3,6 +3,7 @@
 
 use serde::{Deserialize, Serialize};
 
+use super::es_manager::MOST_EPISODES;
 use super::names::named_enum;
 use super::optim::{LrScheduler, Optim};
 use super::problems::Problems;
@@ -93,6 +94,8 @@ impl WarmStart {
         problems.non_negative("warm_start.grad_clip", self.grad_clip);
         problems.at_least_one("warm_start.batch_size", self.batch_size);
         problems.at_least_one("warm_start.eval_instances", self.eval_instances);
+        problems.at_most("warm_start.batch_size", self.batch_size, MOST_EPISODES);
+        problems.at_most("warm_start.eval_instances", self.eval_instances, MOST_EPISODES);
         problems.unit_interval("warm_start.target_success", self.target_success);
     }
 }
