@@ -42,6 +42,9 @@ fn values_that_make_no_sense() {
     train(&["es_manager.train.group_size=1"]).refused(&["`es_manager.train.group_size` is 1", "grpo", "at least 2"]);
     train(&["agent_proxy.context_window_mode=single_turn"]).refused(&["single_turn", "not implemented", "full"]);
     train(&["actor_rollout_ref.rollout.max_model_len=100000"]).refused(&["100000", "2048"]);
+    train(&["es_manager.val.env_groups=1000000000000"]).refused(&["es_manager.val.env_groups", "at most"]);
+    train(&["agent_proxy.max_turn=1000000000000"]).refused(&["agent_proxy.max_turn", "at most"]);
+    train(&["warm_start.batch_size=1000000000000"]).refused(&["warm_start.batch_size", "at most"]);
     train(&["trainer.threads=1000000"]).refused(&["1000000 threads", "at most"]);
     ragen(&["generate", "tiny", "--prompt", "x", "--temperature", "-1"]).refused(&["--temperature", "-1"]);
     ragen(&["generate", "tiny", "--prompt", "x", "--top-p", "0"]).refused(&["--top-p", "found 0"]);
