@@ -72,7 +72,7 @@ pub fn model_config(tokenizer: &Tokenizer) -> ModelConfig {
 fn corpus() -> Vec<String> {
     let mut texts = Vec::new();
     for template in registry::templates() {
-        let Ok(mut env) = registry::make(&template.env_type, &template.env_config) else { continue };
+        let Ok(mut env) = registry::make(template.env_type, &template.env_config) else { continue };
         texts.push(env.spec().instruction.clone());
         texts.push(env.spec().actions.join(" || "));
         let mut rng = ChaCha8Rng::seed_from_u64(FIRST_SEED);
