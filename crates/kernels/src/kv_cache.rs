@@ -171,19 +171,68 @@ impl KvCache {
     /// `q`, `out`: `[rows, heads.query, heads.dim]`; `k`, `v`: `[rows, heads.kv, heads.dim]` with rotary embedding
     /// already applied to `q` and `k`.
     pub fn attend(&mut self, layer: usize, spans: &[Span<'_>], q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]) {
+        self.check_writes(spans);
         let heads = self.heads;
+        let buffers = self.buffers();
+        SpanGroup { heads, buffers: &buffers, spans, parallel: true }.attend(layer, q, k, v, out);
+    }
+
+    /// Runs `run` for every group of spans in parallel. A small model decodes faster when each thread takes some
+    /// sequences through all layers than when threads share every product.
+    pub fn run_groups<'s, T: Send>(
+        &mut self,
+        groups: Vec<(Vec<Span<'s>>, T)>,
+        run: impl Fn(&SpanGroup<'_, 's>, T) + Sync + Send,
+    ) {
+        let all: Vec<Span<'s>> = groups.iter().flat_map(|g| g.0.iter().copied()).collect();
+        self.check_writes(&all);
+        let heads = self.heads;
+        let buffers = self.buffers();
+        groups.into_par_iter().with_max_len(1).for_each(|(spans, item)| {
+            run(&SpanGroup { heads, buffers: &buffers, spans: &spans, parallel: false }, item);
+        });
+    }
+
+    fn buffers(&mut self) -> Vec<(SharedMut<'_>, SharedMut<'_>)> {
+        self.keys.iter_mut().zip(&mut self.values).map(|(k, v)| (SharedMut::new(k), SharedMut::new(v))).collect()
+    }
+
+    /// Every page that a span writes to has been reserved and belongs to that span's sequence alone.
+    fn check_writes(&self, spans: &[Span<'_>]) {
+        let mut written = std::collections::HashSet::new();
         for span in spans {
-            let end = span.sequence.len + span.rows;
+            let (start, end) = (span.sequence.len, span.sequence.len + span.rows);
             assert!(end <= span.sequence.pages.len() * PAGE, "attend: positions were not reserved");
+            for &page in &span.sequence.pages[start / PAGE..end.div_ceil(PAGE)] {
+                assert_eq!(self.references[page as usize], 1, "attend: a shared page would be written");
+                assert!(written.insert(page), "attend: two spans write to one page");
+            }
+        }
+    }
+}
+
+/// Some spans of a batch, with access to the pages of their own sequences.
+pub struct SpanGroup<'a, 's> {
+    heads: Heads,
+    buffers: &'a [(SharedMut<'a>, SharedMut<'a>)],
+    spans: &'a [Span<'s>],
+    parallel: bool,
+}
+
+impl SpanGroup<'_, '_> {
+    /// As [`KvCache::attend`], for the spans of this group; their rows count within the group's own buffers.
+    pub fn attend(&self, layer: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]) {
+        let heads = self.heads;
+        for span in self.spans {
             assert!((span.row + span.rows) * heads.kv * heads.dim <= k.len(), "attend: rows lie outside the batch");
         }
         assert_eq!(k.len(), v.len(), "attend: k and v have one shape");
         assert_eq!(q.len(), out.len(), "attend: q and out have one shape");
         let out = SharedMut::new(out);
-        let (keys, values) = (SharedMut::new(&mut self.keys[layer]), SharedMut::new(&mut self.values[layer]));
-        spans.par_iter().with_min_len(8).for_each_init(Scratch::default, |scratch, span| {
-            // SAFETY: pages from the first new position on belong to this sequence alone; shared pages are only read;
-            // rows of a span are its own.
+        let (keys, values) = self.buffers[layer];
+        let attend = |scratch: &mut Scratch, span: &Span<'_>| {
+            // SAFETY: `check_writes` saw that the pages written belong to this span's sequence alone; other pages are
+            // only read; rows of a span are its own.
             unsafe {
                 store(heads, span, k, v, keys, values);
                 if span.rows == 1 {
@@ -192,7 +241,13 @@ impl KvCache {
                     attend_many(heads, span, q, keys, values, out, scratch);
                 }
             }
-        });
+        };
+        if self.parallel {
+            self.spans.par_iter().with_min_len(8).for_each_init(Scratch::default, attend);
+        } else {
+            let mut scratch = Scratch::default();
+            self.spans.iter().for_each(|span| attend(&mut scratch, span));
+        }
     }
 }
 

@@ -12,18 +12,22 @@ use rayon::prelude::*;
 
 use ragen_kernels::elementwise::add_bias;
 use ragen_kernels::embedding::embed;
-use ragen_kernels::gemm::{PackedWeight, linear_packed};
+use ragen_kernels::gemm::{PackedWeight, linear_packed, linear_packed_serial};
 use ragen_kernels::kv_cache::{KvCache, KvSequence, Span};
 use ragen_kernels::norm::rms_norm_in_place;
 use ragen_kernels::rope;
 use ragen_kernels::swiglu::swiglu;
 
 use crate::params::{Layout, heads};
-use crate::sampler::{Sampling, draw};
+use crate::sampler::{Drawn, Sampling, draw};
 use crate::transformer::Transformer;
 
 /// Rows that one forward processes at most; longer prompts are fed in pieces.
 const MAX_ROWS: usize = 1024;
+/// Below this size a model's weights stay in a core's cache.
+const SMALL_MODEL_BYTES: usize = 16 << 20;
+/// Rows of logits that one task draws from.
+const DRAWS_PER_TASK: usize = 32;
 
 /// A piece of text to continue.
 #[derive(Clone, Debug)]
@@ -162,6 +166,8 @@ struct Buffers {
     gate: Vec<f32>,
     up: Vec<f32>,
     act: Vec<f32>,
+    picked: Vec<f32>,
+    logits: Vec<f32>,
 }
 
 /// Generation with fixed weights.
@@ -178,7 +184,8 @@ pub struct Generator<'a> {
     active: Vec<u64>,
     /// Prompt of a new sequence → the sequence that computes it first.
     leaders: HashMap<Vec<u32>, u64>,
-    buffers: Buffers,
+    /// One set per thread that takes sequences through all layers.
+    buffers: Vec<Buffers>,
 }
 
 impl<'a> Generator<'a> {
@@ -204,7 +211,7 @@ impl<'a> Generator<'a> {
             queue: VecDeque::new(),
             active: Vec::new(),
             leaders: HashMap::new(),
-            buffers: Buffers::default(),
+            buffers: Vec::new(),
         }
     }
 
@@ -395,47 +402,92 @@ impl<'a> Generator<'a> {
     }
 
     fn forward_and_draw(&mut self, plan: &[(u64, usize)]) -> Vec<(u64, u32, f32, f32)> {
-        let mut tokens = Vec::new();
-        let mut positions = Vec::new();
-        let mut spans = Vec::new();
-        let mut complete = Vec::new();
+        // A small model's weights stay in each core's cache: threads share the sequences. A large one's are read once
+        // for all sequences: threads share the products.
+        let small = self.model.layout().len() * size_of::<f32>() <= SMALL_MODEL_BYTES;
+        let threads = if small { rayon::current_num_threads().min(plan.len()) } else { 1 };
+        let rows: usize = plan.iter().map(|p| p.1).sum();
+        self.buffers.resize_with(threads, Buffers::default);
+        let mut jobs: Vec<(Vec<Span<'_>>, Job<'_>)> = Vec::with_capacity(threads);
+        let mut buffers = self.buffers.iter_mut();
+        let mut filled = 0;
         for &(id, n) in plan {
+            if jobs.len() <= filled * threads / rows.max(1)
+                && let Some(buffers) = buffers.next()
+            {
+                jobs.push((Vec::new(), Job { feed: Feed::default(), draws: Vec::new(), buffers }));
+            }
+            let Some((spans, job)) = jobs.last_mut() else { break };
             let state = &self.states[&id];
             let from = state.cached.len();
-            spans.push(Span { sequence: &state.cached, row: tokens.len(), rows: n });
-            tokens.extend_from_slice(&state.tokens[from..from + n]);
-            positions.extend((from..from + n).map(|p| p as u32));
+            spans.push(Span { sequence: &state.cached, row: job.feed.tokens.len(), rows: n });
+            job.feed.tokens.extend_from_slice(&state.tokens[from..from + n]);
+            job.feed.positions.extend((from..from + n).map(|p| p as u32));
             if from + n == state.tokens.len() {
-                complete.push((id, tokens.len() - 1));
+                job.feed.last.push(job.feed.tokens.len() - 1);
+                job.draws.push((id, state.rng.clone(), None));
             }
+            filled += n;
         }
-        let last: Vec<usize> = complete.iter().map(|c| c.1).collect();
-        let (model, params, packed) = (self.model, self.params, self.packed);
-        let mut logits = forward(model, params, packed, self.cache, &spans, &tokens, &positions, &last, &mut self.buffers);
+        let (model, params, packed, sampling) = (self.model, self.params, self.packed, &self.sampling);
+        let shared = jobs.len() == 1;
+        let (mut spans, mut work): (Vec<_>, Vec<_>) = jobs.into_iter().unzip();
+        if shared {
+            let (spans, job) = (&spans[0], &mut work[0]);
+            let cache = &mut *self.cache;
+            let attend = |l: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]| cache.attend(l, spans, q, k, v, out);
+            forward(model, params, packed, linear_packed, attend, &job.feed, job.buffers);
+            job.draw(model, sampling);
+        } else {
+            let groups = spans.drain(..).zip(work.iter_mut()).collect();
+            self.cache.run_groups(groups, |group, job: &mut Job<'_>| {
+                let attend =
+                    |l: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]| group.attend(l, q, k, v, out);
+                forward(model, params, packed, linear_packed_serial, attend, &job.feed, job.buffers);
+                job.draw(model, sampling);
+            });
+        }
+        let draws: Vec<_> = work.into_iter().flat_map(|job| job.draws).collect();
         drop(spans);
         for &(id, n) in plan {
             if let Some(state) = self.states.get_mut(&id) {
                 KvCache::commit(&mut state.cached, n);
             }
         }
-        let mut jobs: Vec<(u64, ChaCha8Rng)> = complete.iter().map(|(id, _)| (*id, self.states[id].rng.clone())).collect();
-        let vocab = model.config().vocab_size;
-        let sampling = &self.sampling;
-        let drawn: Vec<_> = logits
-            .par_chunks_mut(vocab)
-            .zip(jobs.par_iter_mut())
-            .with_min_len(8)
-            .map_init(Vec::new, |scratch, (row, (id, rng))| {
-                let d = draw(row, sampling, rng, scratch);
-                (*id, d.token, d.log_prob, d.sampling_log_prob)
-            })
-            .collect();
-        for (id, rng) in jobs {
-            if let Some(state) = self.states.get_mut(&id) {
+        let mut drawn = Vec::with_capacity(draws.len());
+        for (id, rng, token) in draws {
+            if let (Some(state), Some(d)) = (self.states.get_mut(&id), token) {
                 state.rng = rng;
+                drawn.push((id, d.token, d.log_prob, d.sampling_log_prob));
             }
         }
         drawn
+    }
+}
+
+/// Tokens to feed, and the rows whose logits are wanted.
+#[derive(Default)]
+struct Feed {
+    tokens: Vec<u32>,
+    positions: Vec<u32>,
+    last: Vec<usize>,
+}
+
+/// What one thread does in a step: some sequences through all layers, and their draws.
+struct Job<'a> {
+    feed: Feed,
+    draws: Vec<(u64, ChaCha8Rng, Option<Drawn>)>,
+    buffers: &'a mut Buffers,
+}
+
+impl Job<'_> {
+    fn draw(&mut self, model: &Transformer, sampling: &Sampling) {
+        let vocab = model.config().vocab_size;
+        let logits = &mut self.buffers.logits[..self.draws.len() * vocab];
+        logits.par_chunks_mut(vocab).zip(self.draws.par_iter_mut()).with_min_len(DRAWS_PER_TASK).for_each_init(
+            Vec::new,
+            |scratch, (row, (_, rng, token))| *token = Some(draw(row, sampling, rng, scratch)),
+        );
     }
 }
 
@@ -458,25 +510,26 @@ fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
     &mut buffer[..len]
 }
 
-/// Feeds `tokens` and returns the logits `[last.len(), vocab]` of the rows `last`.
+/// A product with a packed weight: over all threads or on the calling one, to the same bits.
+type LinearFn = fn(usize, &[f32], &PackedWeight, &mut [f32], bool);
+
+/// Feeds tokens and leaves the logits `[feed.last.len(), vocab]` in the buffers.
 fn forward(
     model: &Transformer,
     params: &[f32],
     packed: &PackedModel,
-    cache: &mut KvCache,
-    spans: &[Span<'_>],
-    tokens: &[u32],
-    positions: &[u32],
-    last: &[usize],
+    linear: LinearFn,
+    mut attend: impl FnMut(usize, &[f32], &[f32], &[f32], &mut [f32]),
+    feed: &Feed,
     buffers: &mut Buffers,
-) -> Vec<f32> {
+) {
     let c = model.config();
     let layout: &Layout = model.layout();
-    let (rows, dim, ff, eps) = (tokens.len(), c.hidden_size, c.intermediate_size, c.rms_norm_eps);
+    let (rows, dim, ff, eps) = (feed.tokens.len(), c.hidden_size, c.intermediate_size, c.rms_norm_eps);
     let hd = heads(c);
     let (wq, wk) = (hd.query * hd.dim, hd.kv * hd.dim);
     let x = sized(&mut buffers.x, rows * dim);
-    embed(dim, tokens, &params[layout.embed.clone()], x);
+    embed(dim, &feed.tokens, &params[layout.embed.clone()], x);
     let normed = sized(&mut buffers.normed, rows * dim);
     let (q, out) = (sized(&mut buffers.q, rows * wq), sized(&mut buffers.out, rows * wq));
     let (k, v) = (sized(&mut buffers.k, rows * wk), sized(&mut buffers.v, rows * wk));
@@ -488,7 +541,7 @@ fn forward(
         for (projection, weight, y, width) in
             [(&p.q, &w.q, &mut *q, wq), (&p.k, &w.k, &mut *k, wk), (&p.v, &w.v, &mut *v, wk)]
         {
-            linear_packed(rows, normed, weight, y, false);
+            linear(rows, normed, weight, y, false);
             if let Some(bias) = &projection.bias {
                 add_bias(width, y, &params[bias.clone()]);
             }
@@ -497,23 +550,22 @@ fn forward(
             if let Some(norm) = norm {
                 rms_norm_in_place(rows * n, hd.dim, y, &params[norm.clone()], eps);
             }
-            rope::apply(rows, n, hd.dim, y, positions, model.rope());
+            rope::apply(rows, n, hd.dim, y, &feed.positions, model.rope());
         }
-        cache.attend(l, spans, q, k, v, out);
-        linear_packed(rows, out, &w.o, x, true);
+        attend(l, q, k, v, out);
+        linear(rows, out, &w.o, x, true);
         normed.copy_from_slice(x);
         rms_norm_in_place(rows, dim, normed, &params[p.post_norm.clone()], eps);
-        linear_packed(rows, normed, &w.gate, gate, false);
-        linear_packed(rows, normed, &w.up, up, false);
+        linear(rows, normed, &w.gate, gate, false);
+        linear(rows, normed, &w.up, up, false);
         swiglu(rows * ff, gate, up, act);
-        linear_packed(rows, act, &w.down, x, true);
+        linear(rows, act, &w.down, x, true);
     }
-    let mut picked = vec![0.0; last.len() * dim];
-    for (to, &row) in picked.chunks_exact_mut(dim).zip(last) {
+    let picked = sized(&mut buffers.picked, feed.last.len() * dim);
+    for (to, &row) in picked.chunks_exact_mut(dim).zip(&feed.last) {
         to.copy_from_slice(&x[row * dim..][..dim]);
     }
-    rms_norm_in_place(last.len(), dim, &mut picked, &params[layout.norm.clone()], eps);
-    let mut logits = vec![0.0; last.len() * c.vocab_size];
-    linear_packed(last.len(), &picked, &packed.head, &mut logits, false);
-    logits
+    rms_norm_in_place(feed.last.len(), dim, picked, &params[layout.norm.clone()], eps);
+    let logits = sized(&mut buffers.logits, feed.last.len() * c.vocab_size);
+    linear(feed.last.len(), picked, &packed.head, logits, false);
 }
