@@ -317,28 +317,23 @@ fn sokoban_reasoning_can_be_read_off_the_board() {
             let mut left = 10;
             while let Some(turn) = env.demonstrate(left, 1, DemoStyle::Brief, &mut rng) {
                 let board = env.board().expect("a board").clone();
-                let at = |place: &str| {
-                    let (row, col) = place.trim_end_matches([',', '.', ':']).split_once(',').expect("a place");
-                    let (row, col): (usize, usize) = (row.parse().expect("a row"), col.parse().expect("a column"));
-                    row * board.cols() + col
-                };
-                let words: Vec<&str> = turn.reasoning.split_whitespace().collect();
                 let mut places = 0;
-                for pair in words.windows(2) {
-                    if !pair[1].starts_with(|c: char| c.is_ascii_digit()) {
-                        continue;
-                    }
+                for word in turn.reasoning.split_whitespace() {
+                    let Some(digits) = word.find(|c: char| c.is_ascii_digit()) else { continue };
+                    let (name, place) = word.split_at(digits);
+                    let number: usize = place.parse().expect("row and column, a digit each");
+                    let cell = number / 10 * board.cols() + number % 10;
                     places += 1;
-                    let cell = at(pair[1]);
                     assert_ne!(board.fixed()[cell], Cell::Wall, "{}", turn.reasoning);
-                    match pair[0].to_lowercase().as_str() {
-                        "p" => assert_eq!(cell, board.player(), "{}", turn.reasoning),
+                    match name {
+                        "P" => assert_eq!(cell, board.player(), "{}", turn.reasoning),
                         "box" => assert!(board.state()[cell].is_box(), "{}", turn.reasoning),
                         "goal" => assert_eq!(board.fixed()[cell], Cell::Target, "{}", turn.reasoning),
-                        _ => {}
+                        "stand" => assert!(!board.state()[cell].is_box(), "{}", turn.reasoning),
+                        _ => panic!("an unknown place in {}", turn.reasoning),
                     }
                 }
-                assert!(places >= 2, "{}", turn.reasoning);
+                assert!(places >= 3, "{}", turn.reasoning);
                 left -= 1;
                 env.step(&turn.actions[0]).expect("a step");
             }

@@ -206,13 +206,23 @@ struct Scratch {
 /// # Shapes
 /// `q`, `out`: `[rows, heads.query, heads.dim]`; `k`, `v`: `[rows, heads.kv, heads.dim]`; `lse`: `[rows, heads.query]`
 /// (log-sum-exp of the scaled scores). Rows that belong to no segment are left alone.
-pub fn attention(heads: Heads, segments: &[Segment], q: &[f32], k: &[f32], v: &[f32], out: &mut [f32], lse: &mut [f32]) {
+pub fn attention(
+    heads: Heads,
+    segments: &[Segment],
+    q: &[f32],
+    k: &[f32],
+    v: &[f32],
+    out: &mut [f32],
+    lse: &mut [f32],
+) {
     let rows = check(heads, segments, q, k, v);
     assert_eq!(out.len(), q.len(), "attention: out is [rows, query heads, dim]");
     assert_eq!(lse.len(), rows * heads.query, "attention: lse is [rows, query heads]");
     let (out, lse) = (SharedMut::new(out), SharedMut::new(lse));
-    let tasks: Vec<(usize, usize)> =
-        (0..segments.len()).flat_map(|s| (0..heads.kv).map(move |h| (s, h))).filter(|t| segments[t.0].len > 0).collect();
+    let tasks: Vec<(usize, usize)> = (0..segments.len())
+        .flat_map(|s| (0..heads.kv).map(move |h| (s, h)))
+        .filter(|t| segments[t.0].len > 0)
+        .collect();
     tasks.par_iter().for_each_init(Scratch::default, |scratch, &(s, kv)| {
         forward_task(heads, segments, s, kv, q, k, v, out, lse, scratch);
     });

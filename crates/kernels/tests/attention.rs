@@ -99,7 +99,10 @@ fn forward_and_backward_agree_with_f64() {
                 };
                 let numeric = (at_offset(h) - at_offset(-h)) / (2.0 * h);
                 let analytic = f64::from([&dq, &dk, &dv][which][at]);
-                assert!((numeric - analytic).abs() < 1e-4 * (1.0 + numeric.abs()), "{which} {at}: {numeric} {analytic}");
+                assert!(
+                    (numeric - analytic).abs() < 1e-4 * (1.0 + numeric.abs()),
+                    "{which} {at}: {numeric} {analytic}"
+                );
             }
         }
     }

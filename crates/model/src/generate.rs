@@ -435,14 +435,14 @@ impl<'a> Generator<'a> {
         if shared {
             let (spans, job) = (&spans[0], &mut work[0]);
             let cache = &mut *self.cache;
-            let attend = |l: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]| cache.attend(l, spans, q, k, v, out);
+            let attend =
+                |l: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]| cache.attend(l, spans, q, k, v, out);
             forward(model, params, packed, linear_packed, attend, &job.feed, job.buffers);
             job.draw(model, sampling);
         } else {
             let groups = spans.drain(..).zip(work.iter_mut()).collect();
             self.cache.run_groups(groups, |group, job: &mut Job<'_>| {
-                let attend =
-                    |l: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]| group.attend(l, q, k, v, out);
+                let attend = |l: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]| group.attend(l, q, k, v, out);
                 forward(model, params, packed, linear_packed_serial, attend, &job.feed, job.buffers);
                 job.draw(model, sampling);
             });
@@ -484,10 +484,13 @@ impl Job<'_> {
     fn draw(&mut self, model: &Transformer, sampling: &Sampling) {
         let vocab = model.config().vocab_size;
         let logits = &mut self.buffers.logits[..self.draws.len() * vocab];
-        logits.par_chunks_mut(vocab).zip(self.draws.par_iter_mut()).with_min_len(DRAWS_PER_TASK).for_each_init(
-            Vec::new,
-            |scratch, (row, (_, rng, token))| *token = Some(draw(row, sampling, rng, scratch)),
-        );
+        logits
+            .par_chunks_mut(vocab)
+            .zip(self.draws.par_iter_mut())
+            .with_min_len(DRAWS_PER_TASK)
+            .for_each_init(Vec::new, |scratch, (row, (_, rng, token))| {
+                *token = Some(draw(row, sampling, rng, scratch))
+            });
     }
 }
 

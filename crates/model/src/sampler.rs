@@ -1,9 +1,9 @@
 //! Draws one token from one row of logits.
 
-use rand_chacha::ChaCha8Rng;
-use rand_core::Rng;
 use ragen_kernels::math::exp_slice;
 use ragen_kernels::vocab::stats_from_logits;
+use rand_chacha::ChaCha8Rng;
+use rand_core::Rng;
 
 /// How tokens are drawn.
 #[derive(Clone, Debug, PartialEq)]

@@ -209,8 +209,7 @@ impl Trainable {
         let mut all = Scores::default();
         for indices in self.micro_batches(batch) {
             let packed = Self::pack(batch, &indices);
-            let scores =
-                self.model.forward(&self.params, &packed, inv_temperature, Keep::LayerInputs, &mut self.work);
+            let scores = self.model.forward(&self.params, &packed, inv_temperature, Keep::LayerInputs, &mut self.work);
             all.log_prob.extend(scores.log_prob);
             all.entropy.extend(scores.entropy);
             all.value.extend(scores.value);
@@ -258,8 +257,7 @@ impl Trainable {
         if applied {
             let scale = if step.grad_clip > 0.0 { clip_factor(grad_norm, step.grad_clip) } else { 1.0 };
             let n = self.params.len();
-            let moments =
-                self.moments.get_or_insert_with(|| Moments { m: vec![0.0; n], v: vec![0.0; n], step: 0 });
+            let moments = self.moments.get_or_insert_with(|| Moments { m: vec![0.0; n], v: vec![0.0; n], step: 0 });
             moments.step += 1;
             let Moments { m, v, step: count } = moments;
             step.adamw.update(&mut self.params, &self.grads, m, v, *count, scale);

@@ -154,9 +154,8 @@ pub fn env_tag(config: &Config, tag: &str) -> Result<EnvTag, EnvError> {
 /// # Errors
 /// As [`env_tag`]; groups that cannot be divided are refused by the configuration's own validation.
 pub fn group_plan(config: &Config, split: &EsSplit, section: &str) -> Result<Vec<(EnvTag, usize)>, EnvError> {
-    let counts = split.groups_per_tag(section).map_err(|message| EnvError::Config {
-        env_type: split.env_configs.tags.join(", "),
-        message,
-    })?;
+    let counts = split
+        .groups_per_tag(section)
+        .map_err(|message| EnvError::Config { env_type: split.env_configs.tags.join(", "), message })?;
     counts.into_iter().map(|(tag, n)| Ok((env_tag(config, tag)?, n))).collect()
 }

@@ -105,6 +105,10 @@ pub fn assign(config: &Config, inputs: &CreditInputs<'_>) -> Result<Credit, Adva
     if scale != 1.0 {
         credit.advantages.iter_mut().for_each(|a| *a *= scale);
     }
+    let negative = algorithm.negative_advantage_scale;
+    if negative != 1.0 {
+        credit.advantages.iter_mut().filter(|a| **a < 0.0).for_each(|a| *a *= negative);
+    }
     Ok(credit)
 }
 
@@ -175,7 +179,8 @@ fn group_std(returns: &[f64], groups: &[usize]) -> Vec<f64> {
     groups
         .iter()
         .map(|g| {
-            let members: Vec<f64> = returns.iter().zip(groups).filter(|(_, other)| *other == g).map(|(r, _)| *r).collect();
+            let members: Vec<f64> =
+                returns.iter().zip(groups).filter(|(_, other)| *other == g).map(|(r, _)| *r).collect();
             crate::tokens::mean_std(&members).1
         })
         .collect()

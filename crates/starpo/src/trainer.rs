@@ -376,8 +376,12 @@ impl Trainer {
     fn held_out_groups(&self, n: usize) -> Vec<Group> {
         let mut seeds = SeedCounter::new(self.config.es_manager.train.seed.wrapping_add(HELD_OUT_OFFSET));
         let tags = self.train_plan.len().max(1);
-        let plan: Vec<(EnvTag, usize)> =
-            self.train_plan.iter().enumerate().map(|(i, (tag, _))| (tag.clone(), n / tags + usize::from(i < n % tags))).collect();
+        let plan: Vec<(EnvTag, usize)> = self
+            .train_plan
+            .iter()
+            .enumerate()
+            .map(|(i, (tag, _))| (tag.clone(), n / tags + usize::from(i < n % tags)))
+            .collect();
         seeds.next_groups(&plan, &self.validation_keys)
     }
 
@@ -565,8 +569,7 @@ impl Trainer {
         let options = self.rollout_options(true, EVAL_STREAM);
         let (policy, groups) = (&mut self.policy, &self.validation);
         let floor_and_ceiling = self.progress.baselines;
-        let (report, episodes) =
-            evaluate(policy, &self.dialogue, &self.context, groups, &options, floor_and_ceiling)?;
+        let (report, episodes) = evaluate(policy, &self.dialogue, &self.context, groups, &options, floor_and_ceiling)?;
         write_rollouts(&self.run.rollouts_dir(), "val", iteration, &episodes)?;
         let mut metrics = Metrics::new();
         for (name, value) in &report.metrics {
@@ -775,7 +778,11 @@ pub fn limits(config: &Config) -> Limits {
             ActivationCheckpointing::Always => Checkpointing::Always,
             ActivationCheckpointing::Never => Checkpointing::Never,
         },
-        activation_bytes: if actor.memory_limit_gib > 0.0 { gib(actor.memory_limit_gib) } else { default.activation_bytes },
+        activation_bytes: if actor.memory_limit_gib > 0.0 {
+            gib(actor.memory_limit_gib)
+        } else {
+            default.activation_bytes
+        },
         cache_bytes: default.cache_bytes,
     }
 }

@@ -90,13 +90,17 @@ pub fn update_actor(
             let first = epoch == 0 && report.steps == 0;
             let mut failure = None;
             let mut totals = Totals::default();
-            policy.accumulate(mini.sequences(), temperature, &mut |indices, scores| {
-                match mini.actor_loss(indices, scores, config, &marks, &mut totals) {
-                    Ok(grads) => grads,
-                    Err(error) => {
-                        failure.get_or_insert(error);
-                        TokenGrads::default()
-                    }
+            policy.accumulate(mini.sequences(), temperature, &mut |indices, scores| match mini.actor_loss(
+                indices,
+                scores,
+                config,
+                &marks,
+                &mut totals,
+            ) {
+                Ok(grads) => grads,
+                Err(error) => {
+                    failure.get_or_insert(error);
+                    TokenGrads::default()
                 }
             })?;
             if let Some(error) = failure {
@@ -319,8 +323,7 @@ impl<'a> MiniBatch<'a> {
         let scores = policy.score(self.sequences(), temperature)?;
         let log_prob: Vec<f64> = scores.log_prob.iter().map(|v| f64::from(*v)).collect();
         let all: Vec<usize> = (0..self.range.len()).collect();
-        let (old, advantage) =
-            (self.gather(&all, &self.batch.old_log_prob), self.gather(&all, &self.batch.advantages));
+        let (old, advantage) = (self.gather(&all, &self.batch.old_log_prob), self.gather(&all, &self.batch.advantages));
         let covariance = loss::covariances(&advantage, &log_prob)?;
         if setting.loss_mode == PolicyLossMode::KlCov {
             return Ok(loss::kl_cov_select(&covariance, setting.kl_cov_ratio));
@@ -382,9 +385,7 @@ fn policy_loss(
             loss::ppo(inputs, &PpoOptions { clip_ratio_low, clip_ratio_high, clip_ratio_c })
         }
         PolicyLossMode::Gspo => loss::gspo(rows, inputs, &GspoOptions { clip_ratio_low, clip_ratio_high }),
-        PolicyLossMode::Sapo => {
-            loss::sapo(inputs, &SapoOptions { tau_pos: setting.tau_pos, tau_neg: setting.tau_neg })
-        }
+        PolicyLossMode::Sapo => loss::sapo(inputs, &SapoOptions { tau_pos: setting.tau_pos, tau_neg: setting.tau_neg }),
         PolicyLossMode::Cispo => loss::cispo(inputs, &CispoOptions { clip_ratio_low, clip_ratio_high }),
         PolicyLossMode::GeoMean => loss::gmpo(rows, inputs, &GmpoOptions { clip_ratio_low, clip_ratio_high }),
         PolicyLossMode::Gpg => loss::policy_gradient(inputs),

@@ -23,16 +23,11 @@ pub(super) fn turn(
         .map(|cell| lake.position(cell));
     let choice = index_below(rng, 3);
     let reasoning = match (style, hole) {
-        (DemoStyle::Brief, None) => match choice {
-            0 => format!("P {r},{c} goal {gr},{gc}: go {way}."),
-            1 => format!("Goal {gr},{gc} from {r},{c}: {way}."),
-            _ => format!("At {r},{c}, goal {gr},{gc}. Move {way}."),
-        },
-        (DemoStyle::Brief, Some((hr, hc))) => match choice {
-            0 => format!("P {r},{c} goal {gr},{gc} hole {hr},{hc}: go {way}."),
-            1 => format!("Avoid hole {hr},{hc}. Goal {gr},{gc} from {r},{c}: {way}."),
-            _ => format!("At {r},{c}, hole {hr},{hc} near, goal {gr},{gc}. Move {way}."),
-        },
+        // As in Sokoban, brief words follow from the situation and never from chance.
+        (DemoStyle::Brief, None) => format!("P{} goal{} {}", cell(r, c), cell(gr, gc), brief_way(plan[0])),
+        (DemoStyle::Brief, Some((hr, hc))) => {
+            format!("P{} goal{} hole{} {}", cell(r, c), cell(gr, gc), cell(hr, hc), brief_way(plan[0]))
+        }
         (DemoStyle::Verbose, None) => match choice {
             0 => format!("I am at ({r}, {c}) and the goal is at ({gr}, {gc}). No hole is next to me, so I go {way}."),
             1 => format!("The goal lies at ({gr}, {gc}). From ({r}, {c}) the best move is {way}."),
@@ -54,6 +49,20 @@ pub(super) fn turn(
     };
     let actions = plan.iter().map(|way| way.name().to_owned()).collect();
     Some(Demonstration { reasoning, actions })
+}
+
+/// Row and column without a separator where each is one digit.
+fn cell(row: usize, col: usize) -> String {
+    if row < 10 && col < 10 { format!("{row}{col}") } else { format!(" {row},{col}") }
+}
+
+fn brief_way(way: Move) -> &'static str {
+    match way {
+        Move::Left => "go left",
+        Move::Down => "step down",
+        Move::Right => "move right",
+        Move::Up => "head up",
+    }
 }
 
 fn lower(way: Move) -> &'static str {

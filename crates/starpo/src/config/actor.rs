@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 
 use super::names::named_enum;
-use super::optim::Optim;
+use super::optim::{LrScheduler, Optim};
 use super::problems::Problems;
 
 named_enum! {
@@ -134,7 +134,7 @@ pub struct Actor {
     /// Keep the initial policy as a reference and log its log-probabilities even when no KL term reads them.
     /// Default false (RAGEN: true; it costs one scoring pass an iteration).
     pub use_ref: bool,
-    /// Weight of the entropy bonus. Default 0.001.
+    /// Weight of the entropy bonus. Default 0 (RAGEN: 0.001).
     pub entropy_coeff: f64,
     /// Add a KL term to the loss. Default false.
     pub use_kl_loss: bool,
@@ -148,7 +148,8 @@ pub struct Actor {
     pub clip_ratio_high: f64,
     /// Dual clip: with a negative advantage the loss is at most −A times this. Default 3.0.
     pub clip_ratio_c: f64,
-    /// From tokens to the loss of a mini-batch. Default token-mean.
+    /// From tokens to the loss of a mini-batch. Default seq-mean-token-mean: with the token mean, long failed episodes
+    /// outweigh short solved ones and the policy is mostly pushed away from what it does.
     pub loss_agg_mode: LossAggMode,
     /// The surrogate.
     pub policy_loss: PolicyLoss,
@@ -174,20 +175,27 @@ impl Default for Actor {
     fn default() -> Self {
         Self {
             use_ref: false,
-            entropy_coeff: 0.001,
+            entropy_coeff: 0.0,
             use_kl_loss: false,
             kl_loss_coef: 0.0,
             kl_loss_type: KlType::K3,
             clip_ratio_low: 0.2,
             clip_ratio_high: 0.28,
             clip_ratio_c: 3.0,
-            loss_agg_mode: LossAggMode::TokenMean,
+            loss_agg_mode: LossAggMode::SeqMeanTokenMean,
             policy_loss: PolicyLoss::default(),
             ppo_epochs: 1,
             ppo_mini_batch_size: 32,
             grad_clip: 1.0,
             filter_loss_scaling: FilterLossScaling::None,
-            optim: Optim { lr: 5e-5, ..Optim::default() },
+            optim: Optim {
+                lr: 1e-4,
+                betas: [0.9, 0.98],
+                weight_decay: 0.0,
+                lr_warmup_steps: 20,
+                lr_scheduler: LrScheduler::Linear,
+                ..Optim::default()
+            },
             ppo_max_token_len_per_gpu: 8192,
             activation_checkpointing: ActivationCheckpointing::Auto,
             memory_limit_gib: 0.0,

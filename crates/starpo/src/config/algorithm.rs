@@ -97,6 +97,9 @@ pub struct Algorithm {
     pub zero_task_advantage: bool,
     /// Scale advantages by the group's standard deviation over the largest one. Needs `grpo`. Default false.
     pub soft_advantage_reweight: bool,
+    /// Negative advantages are multiplied by this: below 1, what went well weighs more than what went wrong (W-REINFORCE,
+    /// arXiv 2506.01347, with the weight on the other side). Default 1.
+    pub negative_advantage_scale: f64,
 }
 
 impl Default for Algorithm {
@@ -113,6 +116,7 @@ impl Default for Algorithm {
             kl_ctrl: KlCtrl::default(),
             zero_task_advantage: false,
             soft_advantage_reweight: false,
+            negative_advantage_scale: 1.0,
         }
     }
 }
@@ -129,6 +133,7 @@ impl Algorithm {
         problems.require(!self.soft_advantage_reweight || estimator == AdvEstimator::Grpo, || {
             format!("`algorithm.soft_advantage_reweight` needs `algorithm.adv_estimator` grpo, found {estimator}")
         });
+        problems.non_negative("algorithm.negative_advantage_scale", self.negative_advantage_scale);
         problems.non_negative("algorithm.kl_ctrl.kl_coef", self.kl_ctrl.kl_coef);
         problems.positive("algorithm.kl_ctrl.horizon", self.kl_ctrl.horizon);
         problems.positive("algorithm.kl_ctrl.target_kl", self.kl_ctrl.target_kl);

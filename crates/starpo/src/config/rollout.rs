@@ -96,7 +96,7 @@ pub struct Rollout {
     pub max_num_seqs: usize,
     /// Sampling during validation.
     pub val_kwargs: ValKwargs,
-    /// How many groups are kept: a share, a count or a threshold, see `rollout_filter_strategy`. Default 1.0.
+    /// How many groups are kept: a share, a count or a threshold, see `rollout_filter_strategy`. Default 0.9.
     pub rollout_filter_value: f64,
     /// What `rollout_filter_value` means. Default top_p.
     pub rollout_filter_strategy: FilterStrategy,
@@ -125,7 +125,7 @@ impl Default for Rollout {
             top_k: -1,
             max_num_seqs: 256,
             val_kwargs: ValKwargs::default(),
-            rollout_filter_value: 1.0,
+            rollout_filter_value: 0.9,
             rollout_filter_strategy: FilterStrategy::TopP,
             rollout_filter_type: FilterType::Largest,
             rollout_filter_metric: FilterMetric::RewardVariance,

@@ -272,10 +272,11 @@ fn a_loaded_configuration_takes_further_overrides() {
 }
 
 #[test]
-fn a_group_of_one_is_fine_with_a_critic() {
+fn a_group_of_one_is_fine_with_a_critic_and_no_spread_to_filter_by() {
     load(&[
         "es_manager.train.group_size=1",
         "algorithm.adv_estimator=gae",
+        "actor_rollout_ref.rollout.rollout_filter_value=1.0",
         "actor_rollout_ref.rollout.rollout_filter_include_zero=true",
     ])
     .unwrap();

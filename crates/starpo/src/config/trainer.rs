@@ -33,11 +33,11 @@ pub struct Trainer {
     pub project_name: String,
     /// Name of the run, and of its folder under `local_log_dir`. Default sokoban.
     pub experiment_name: String,
-    /// Iterations of training. Default 200.
+    /// Iterations of training. Default 300.
     pub total_training_steps: u64,
-    /// Iterations between checkpoints; −1: none but the last. Default 20.
+    /// Iterations between checkpoints; −1: none but the last. Default 50.
     pub save_freq: i64,
-    /// Iterations between validations; −1: never. Default 10.
+    /// Iterations between validations; −1: never. Default 25.
     pub test_freq: i64,
     /// Validate before the first iteration. Default true.
     pub val_before_train: bool,
@@ -49,7 +49,7 @@ pub struct Trainer {
     pub local_log_dir: String,
     /// What to do when the run folder holds a run already. Default disable.
     pub resume_mode: ResumeMode,
-    /// Iterations between those whose training episodes are written to `rollouts/`; −1: none. Default 1.
+    /// Iterations between those whose training episodes are written to `rollouts/`; −1: none. Default 10.
     pub log_rollouts: i64,
     /// Threads for numerics; 0: one per core. Never changes a result. Default 0.
     pub threads: usize,
@@ -62,15 +62,15 @@ impl Default for Trainer {
         Self {
             project_name: "ragen".into(),
             experiment_name: "sokoban".into(),
-            total_training_steps: 200,
-            save_freq: 20,
-            test_freq: 10,
+            total_training_steps: 300,
+            save_freq: 50,
+            test_freq: 25,
             val_before_train: true,
             critic_warmup: 0,
             max_actor_ckpt_to_keep: 2,
             local_log_dir: "runs".into(),
             resume_mode: ResumeMode::Disable,
-            log_rollouts: 1,
+            log_rollouts: 10,
             threads: 0,
             logger: vec![Logger::Console, Logger::Tensorboard],
         }

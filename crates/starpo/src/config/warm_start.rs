@@ -24,11 +24,11 @@ named_enum! {
 pub struct WarmStart {
     /// Do it. Default true.
     pub enabled: bool,
-    /// Most optimiser steps. Default 1000.
+    /// Most optimiser steps. Default 400.
     pub max_steps: u64,
-    /// Peak learning rate. Default 1e-3.
+    /// Peak learning rate. Default 2e-3.
     pub lr: f64,
-    /// Adam's decay rates of the first and second moment. Default [0.9, 0.999].
+    /// Adam's decay rates of the first and second moment. Default [0.9, 0.98].
     pub betas: [f64; 2],
     /// Added to the root of the second moment. Default 1e-8.
     pub eps: f64,
@@ -40,14 +40,14 @@ pub struct WarmStart {
     pub lr_warmup_steps: i64,
     /// What follows the warm-up. Default constant.
     pub lr_scheduler: LrScheduler,
-    /// Demonstrated episodes per optimiser step. Default 32.
+    /// Demonstrated episodes per optimiser step. Default 64.
     pub batch_size: usize,
-    /// Success rate on held-out training instances at which it ends; 1 goes on to `max_steps`. Default 0.45: room is
+    /// Success rate on held-out training instances at which it ends; 1 goes on to `max_steps`. Default 0.44: room is
     /// left for reinforcement learning to explore.
     pub target_success: f64,
-    /// Optimiser steps between evaluations. Default 50.
+    /// Optimiser steps between evaluations. Default 25.
     pub eval_every: u64,
-    /// Instances per evaluation. Default 64.
+    /// Instances per evaluation. Default 256.
     pub eval_instances: usize,
     /// How much reasoning demonstrations hold. Default brief.
     pub style: WarmStartStyle,
@@ -57,18 +57,18 @@ impl Default for WarmStart {
     fn default() -> Self {
         Self {
             enabled: true,
-            max_steps: 1000,
-            lr: 1e-3,
-            betas: [0.9, 0.999],
+            max_steps: 400,
+            lr: 2e-3,
+            betas: [0.9, 0.98],
             eps: 1e-8,
             weight_decay: 0.01,
             grad_clip: 1.0,
             lr_warmup_steps: 20,
             lr_scheduler: LrScheduler::Constant,
-            batch_size: 32,
-            target_success: 0.45,
-            eval_every: 50,
-            eval_instances: 64,
+            batch_size: 64,
+            target_success: 0.44,
+            eval_every: 25,
+            eval_instances: 256,
             style: WarmStartStyle::Brief,
         }
     }
