@@ -161,6 +161,12 @@ pub trait Environment: Send {
         self.render()
     }
 
+    /// Whether an instance that validation plays can be kept out of training. False where there are only a few instances
+    /// in all, so that skipping those of validation would leave none.
+    fn can_hold_out(&self) -> bool {
+        true
+    }
+
     /// The names that actions are matched against in this episode, without regard to case; what matches none of them
     /// is dropped before it reaches the environment. Empty: actions are free text.
     fn action_lookup(&self) -> Vec<String> {

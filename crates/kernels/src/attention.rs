@@ -4,7 +4,7 @@
 //! causally, to its own. A batch without shared prefixes is a batch of roots; a group whose members share a prompt is
 //! one root with a child per member, and the prompt is computed once in both directions.
 //!
-//! Only the output and the log-sum-exp of each row are kept; scores live in a scratch tile of [`TILE`] query rows. Each
+//! Only the output and the log-sum-exp of each row are kept; scores live in a scratch tile of a few query rows. Each
 //! score is one chain of multiply-adds over the head dimension, the softmax sums in sixteen lanes by key position, and
 //! each output is one chain over the keys in order: a row's bits depend on its own sequence only, and equal those of
 //! [`crate::kv_cache`].

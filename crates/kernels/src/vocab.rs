@@ -8,6 +8,7 @@
 
 use rayon::prelude::*;
 
+use crate::elementwise::add_assign;
 use crate::gemm;
 use crate::math::exp_nonpositive;
 use crate::simd::{LANES, multiversion, sum_lanes};
@@ -291,6 +292,7 @@ pub fn backward(
     assert_eq!(dweight.len(), weight.len(), "dweight must have vocab * dim elements");
     let widest = block_width(rows).min(vocab);
     let mut logits = vec![0.0; rows.min(TILE) * widest];
+    let mut partial = vec![0.0; rows.min(TILE) * dim];
     for from in (0..vocab).step_by(widest.max(1)) {
         let width = widest.min(vocab - from);
         let block = &weight[from * dim..][..width * dim];
@@ -309,7 +311,10 @@ pub fn backward(
                     logit_gradients(logits, target, inv_temperature, entropy[row], lse[row], gradients);
                 },
             );
-            gemm::linear_grad_input(height, width, dim, logits, block, dhidden, true);
+            // Each block is summed on its own and then added: one chain over a whole vocabulary would lose digits.
+            let partial = &mut partial[..height * dim];
+            gemm::linear_grad_input(height, width, dim, logits, block, partial, false);
+            add_assign(dhidden, partial);
             gemm::linear_grad_weight(height, width, dim, logits, hidden, dblock);
         }
     }

@@ -10,7 +10,7 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use rayon::prelude::*;
 
-use ragen_kernels::elementwise::add_bias;
+use ragen_kernels::elementwise::{add_assign, add_bias};
 use ragen_kernels::embedding::embed;
 use ragen_kernels::gemm::{PackedWeight, linear_packed, linear_packed_serial};
 use ragen_kernels::kv_cache::{KvCache, KvSequence, Span};
@@ -343,10 +343,10 @@ impl<'a> Generator<'a> {
         if source.cached.len() < want {
             return !source.active;
         }
-        if let Ok(child) = self.cache.fork(&source.cached, want) {
-            if let Some(state) = self.states.get_mut(&id) {
-                state.cached = child;
-            }
+        if let Ok(child) = self.cache.fork(&source.cached, want)
+            && let Some(state) = self.states.get_mut(&id)
+        {
+            state.cached = child;
         }
         true
     }
@@ -556,13 +556,15 @@ fn forward(
             rope::apply(rows, n, hd.dim, y, &feed.positions, model.rope());
         }
         attend(l, q, k, v, out);
-        linear(rows, out, &w.o, x, true);
+        linear(rows, out, &w.o, normed, false);
+        add_assign(x, normed);
         normed.copy_from_slice(x);
         rms_norm_in_place(rows, dim, normed, &params[p.post_norm.clone()], eps);
         linear(rows, normed, &w.gate, gate, false);
         linear(rows, normed, &w.up, up, false);
         swiglu(rows * ff, gate, up, act);
-        linear(rows, act, &w.down, x, true);
+        linear(rows, act, &w.down, normed, false);
+        add_assign(x, normed);
     }
     let picked = sized(&mut buffers.picked, feed.last.len() * dim);
     for (to, &row) in picked.chunks_exact_mut(dim).zip(&feed.last) {

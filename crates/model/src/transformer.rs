@@ -5,7 +5,7 @@
 //! What is not here: generation (see [`crate::generate`]), optimisation, files.
 
 use ragen_kernels::attention::{attention, attention_backward};
-use ragen_kernels::elementwise::{add_bias, add_bias_backward};
+use ragen_kernels::elementwise::{add_assign, add_bias, add_bias_backward};
 use ragen_kernels::embedding::{embed, embed_backward};
 use ragen_kernels::gemm::{linear, linear_grad_input, linear_grad_weight};
 use ragen_kernels::norm::{rms_norm, rms_norm_backward};
@@ -228,6 +228,13 @@ impl Transformer {
         }
         work.states = states;
         work.acts = acts;
+        if let Some(pad) = self.config.pad_token_id {
+            // As in transformers, the padding token's embedding learns nothing from being read: for models that pad with
+            // their end-of-turn token this shows in real conversations.
+            for (row, _) in batch.tokens.iter().enumerate().filter(|(_, token)| **token == pad) {
+                dx[row * dim..(row + 1) * dim].fill(0.0);
+            }
+        }
         embed_backward(dim, &batch.tokens, &dx, &mut grads[self.layout.embed.clone()]);
     }
 
@@ -317,8 +324,10 @@ impl Transformer {
         let out = sized(&mut acts.out, q.len());
         attention(heads(c), &batch.segments, q, k, v, out, sized(&mut acts.lse, rows * nq));
         let mid = sized(&mut acts.mid, rows * dim);
-        mid.copy_from_slice(x);
-        linear(rows, dim, nq * c.head_dim, out, &params[p.o.clone()], mid, true);
+        // The projection is summed on its own: started from a residual of large values, every one of its small terms
+        // would be rounded at their size.
+        linear(rows, dim, nq * c.head_dim, out, &params[p.o.clone()], mid, false);
+        add_assign(mid, x);
         rms_norm(rows, dim, mid, &params[p.post_norm.clone()], eps, normed, sized(&mut acts.post_rstd, rows));
         let ff = c.intermediate_size;
         let (gate, up) = (sized(&mut acts.gate, rows * ff), sized(&mut acts.up, rows * ff));
@@ -326,8 +335,8 @@ impl Transformer {
         linear(rows, ff, dim, normed, &params[p.up.clone()], up, false);
         let act = sized(act, rows * ff);
         swiglu(rows * ff, gate, up, act);
-        next.copy_from_slice(mid);
-        linear(rows, dim, ff, act, &params[p.down.clone()], next, true);
+        linear(rows, dim, ff, act, &params[p.down.clone()], next, false);
+        add_assign(next, mid);
     }
 
     fn project(&self, params: &[f32], p: &Projection, heads: usize, x: &[f32], rows: usize, y: &mut [f32]) {

@@ -27,6 +27,7 @@ pub struct GuardedEnv {
     /// `None` after a fault or before the environment is made.
     inner: Option<Box<dyn Environment>>,
     spec: EnvSpec,
+    can_hold_out: bool,
 }
 
 impl GuardedEnv {
@@ -37,10 +38,15 @@ impl GuardedEnv {
     pub fn make(make: &MakeEnv) -> Result<Self, Fault> {
         let made = catch(|| {
             let env = make()?;
-            let spec = env.spec().clone();
-            Ok((env, spec))
+            let (spec, can_hold_out) = (env.spec().clone(), env.can_hold_out());
+            Ok((env, spec, can_hold_out))
         })?;
-        Ok(Self { inner: Some(made.0), spec: made.1 })
+        Ok(Self { inner: Some(made.0), spec: made.1, can_hold_out: made.2 })
+    }
+
+    /// See [`Environment::can_hold_out`].
+    pub fn can_hold_out(&self) -> bool {
+        self.can_hold_out
     }
 
     /// See [`Environment::spec`]; after a reset its actions are those of [`Environment::action_lookup`].

@@ -76,7 +76,8 @@ pub struct InstanceKeys {
 }
 
 impl InstanceKeys {
-    /// Collects the initial states of `groups`. An instance that cannot be made has no state and is left out.
+    /// Collects the initial states of `groups`. An instance that cannot be made has no state and is left out, and so is
+    /// one of an environment with too few instances to hold any out.
     pub fn of(groups: &[Group]) -> Self {
         let mut keys = Self::default();
         let mut env: Option<(String, GuardedEnv)> = None;
@@ -84,6 +85,9 @@ impl InstanceKeys {
             let reusable = env.take().filter(|(tag, _)| *tag == group.tag.tag).map(|(_, e)| e);
             let made = reusable.map_or_else(|| GuardedEnv::make(&*group.tag.make), Ok);
             let Ok(mut made) = made else { continue };
+            if !made.can_hold_out() {
+                continue;
+            }
             if let Ok(key) = initial_key(&mut made, group.seed, group.split) {
                 keys.keys.entry(group.tag.env_type.clone()).or_default().insert(key);
                 env = Some((group.tag.tag.clone(), made));

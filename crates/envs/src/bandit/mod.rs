@@ -133,6 +133,11 @@ impl Environment for Bandit {
         }
     }
 
+    /// Twelve pairs of names in two orders are all there is; what is held out are the names of `BanditTest`.
+    fn can_hold_out(&self) -> bool {
+        false
+    }
+
     fn action_lookup(&self) -> Vec<String> {
         self.available_actions()
     }
