@@ -42,10 +42,10 @@ pub struct WarmStart {
     pub lr_scheduler: LrScheduler,
     /// Demonstrated episodes per optimiser step. Default 64.
     pub batch_size: usize,
-    /// Success rate on held-out training instances at which it ends; 1 goes on to `max_steps`. Default 0.44: room is
+    /// Success rate on held-out training instances at which it ends; 1 goes on to `max_steps`. Default 0.42: room is
     /// left for reinforcement learning to explore.
     pub target_success: f64,
-    /// Optimiser steps between evaluations. Default 25.
+    /// Optimiser steps between evaluations. Default 10.
     pub eval_every: u64,
     /// Instances per evaluation. Default 256.
     pub eval_instances: usize,
@@ -66,8 +66,8 @@ impl Default for WarmStart {
             lr_warmup_steps: 20,
             lr_scheduler: LrScheduler::Constant,
             batch_size: 64,
-            target_success: 0.44,
-            eval_every: 25,
+            target_success: 0.42,
+            eval_every: 10,
             eval_instances: 256,
             style: WarmStartStyle::Brief,
         }
