@@ -9,8 +9,8 @@ ragen=${CARGO_TARGET_DIR:-target}/debug/ragen
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
 
-small=(es_manager.train.env_groups=4 es_manager.val.env_groups=16 warm_start.max_steps=6 warm_start.batch_size=16
-  warm_start.target_success=1.0 actor_rollout_ref.rollout.response_length=32 trainer.total_training_steps=2)
+small=(es_manager.train.env_groups=8 es_manager.val.env_groups=32 warm_start.max_steps=40 warm_start.batch_size=32
+  warm_start.target_success=1.0 trainer.total_training_steps=2)
 hash_of() { python3 -c 'import json, sys; print(json.load(open(sys.argv[1]))["weights_sha256"])' "$1/summary.json"; }
 
 "$ragen" train "${small[@]}" --run-dir "$folder/a" --threads 2
