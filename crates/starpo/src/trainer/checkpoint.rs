@@ -1,0 +1,118 @@
+//! Checkpoints: writing them, going on from one, and what a run leaves at its end.
+
+use std::path::Path;
+use std::sync::Arc;
+use std::sync::atomic::AtomicBool;
+
+use ragen_model::weights::save::{SaveType, save_model};
+
+use super::set_up::Parts;
+use super::{Observer, RunEnd, SuccessSummary, Summary, TrainError, Trainer};
+use crate::config::Config;
+use crate::local_policy::LocalPolicy;
+use crate::policy::Policy;
+use crate::progress::Progress;
+use crate::run_dir::RunDir;
+
+impl Trainer {
+    /// Goes on with the run in `run_dir` from its latest checkpoint. `config` is what the run was started with, with
+    /// any later overrides applied.
+    ///
+    /// # Errors
+    /// [`TrainError`].
+    pub fn resume(config: Config, run_dir: &Path, stop: Arc<AtomicBool>) -> Result<Self, TrainError> {
+        let parts = Parts::load(&config)?;
+        let run = RunDir::open(run_dir)?;
+        let checkpoint = run.latest_checkpoint()?;
+        let mut trainer = Self::assemble(config, parts, run, stop)?;
+        let Some(checkpoint) = checkpoint else {
+            trainer.run.write_config(&trainer.config)?;
+            trainer.run.rewind(0)?;
+            return Ok(trainer);
+        };
+        let broken = |e: &dyn std::fmt::Display| TrainError::Resume(format!("{}: {e}", checkpoint.path.display()));
+        trainer.progress = Progress::load(&checkpoint.path).map_err(|e| broken(&e))?;
+        trainer.policy.load(&checkpoint.path.join("actor")).map_err(|e| broken(&e))?;
+        if let Some(critic) = &mut trainer.critic {
+            critic.load(&checkpoint.path.join("critic")).map_err(|e| broken(&e))?;
+        }
+        if let Some(reference) = &mut trainer.reference {
+            reference.load(&checkpoint.path.join("ref")).map_err(|e| broken(&e))?;
+        }
+        // Only now is it certain that the checkpoint and this configuration fit together.
+        trainer.run.write_config(&trainer.config)?;
+        trainer.run.rewind(checkpoint.step)?;
+        Ok(trainer)
+    }
+
+    pub(super) fn checkpoint(&mut self) -> Result<(), TrainError> {
+        let (policy, critic, reference) = (&self.policy, &self.critic, &self.reference);
+        let progress = &self.progress;
+        self.run.write_checkpoint(progress.iteration, self.config.trainer.max_actor_ckpt_to_keep, |dir| {
+            let save = |name: &str, policy: &LocalPolicy| -> Result<(), String> {
+                let dir = dir.join(name);
+                std::fs::create_dir_all(&dir).map_err(|e| e.to_string())?;
+                policy.save(&dir).map_err(|e| e.to_string())
+            };
+            save("actor", policy)?;
+            if let Some(critic) = critic {
+                save("critic", critic)?;
+            }
+            if let Some(reference) = reference {
+                save("ref", reference)?;
+            }
+            progress.save(dir).map_err(|e| e.to_string())
+        })?;
+        Ok(())
+    }
+
+    pub(super) fn interrupted(&mut self) -> Result<RunEnd, TrainError> {
+        self.checkpoint()?;
+        Ok(RunEnd::Interrupted { iteration: self.progress.iteration })
+    }
+
+    pub(super) fn finish(&mut self, observe: &mut Observer<'_>) -> Result<RunEnd, TrainError> {
+        if self.progress.latest_eval.is_none() || self.config.trainer.test_freq <= 0 {
+            self.validate(observe)?;
+        }
+        self.checkpoint()?;
+        self.export(&self.run.path().join("model"))?;
+        let rate = |(tokens, seconds): (u64, f64)| if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 };
+        let p = &self.progress;
+        let Some(eval) = &p.latest_eval else {
+            return Err(TrainError::Resume("the run has no evaluation".to_owned()));
+        };
+        let success_of = |score: Option<crate::evaluate::Score>| score.map(|s| s.success);
+        let summary = Summary {
+            iterations: p.iteration,
+            seconds: p.seconds,
+            generated_tokens_per_second: rate(p.generated),
+            trained_tokens_per_second: rate(p.trained),
+            success: SuccessSummary {
+                warm_start: p.warm_start_eval.as_ref().map(|e| e.score.success),
+                r#final: eval.score.success,
+                random: success_of(p.baselines.random),
+                oracle: success_of(p.baselines.oracle),
+                n: eval.score.n,
+                ci95: [eval.score.ci95.0, eval.score.ci95.1],
+            },
+            mismatch_max: p.mismatch_max,
+            weights_sha256: self.policy.weights_sha256(),
+            warm_start_steps: p.warm_start_steps,
+            leaked_instances_skipped: p.train_seeds.skipped + p.warm_start_seeds.skipped,
+        };
+        self.run.write_summary(&summary)?;
+        Ok(RunEnd::Finished(Box::new(summary)))
+    }
+
+    /// Writes the model as a Hugging Face folder.
+    ///
+    /// # Errors
+    /// [`TrainError`] when writing fails.
+    pub fn export(&self, dir: &Path) -> Result<(), TrainError> {
+        let model = self.policy.model();
+        let generation = self.generation_config.as_ref();
+        save_model(dir, model.model().config(), model.params(), Some(&self.tokenizer), generation, SaveType::F32)
+            .map_err(|e| TrainError::Policy(e.into()))
+    }
+}

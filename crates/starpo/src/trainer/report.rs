@@ -1,0 +1,145 @@
+//! What a run tells: events on the way, how it ended, why it failed.
+
+use serde::Serialize;
+
+use crate::agent::AgentError;
+use crate::evaluate::EvalReport;
+use crate::metrics::Metrics;
+use crate::policy::PolicyError;
+use crate::rollout::RolloutError;
+use crate::warm_start::WarmStartReport;
+
+/// Why a run ended before its time.
+#[derive(Debug, thiserror::Error)]
+pub enum TrainError {
+    /// The model or an environment cannot be set up.
+    #[error(transparent)]
+    Agent(#[from] AgentError),
+    /// The chat template cannot be used.
+    #[error(transparent)]
+    Chat(#[from] ragen_model::chat::ChatError),
+    /// A rollout failed as a whole.
+    #[error(transparent)]
+    Rollout(#[from] RolloutError),
+    /// An estimator refused the batch.
+    #[error(transparent)]
+    Advantage(#[from] crate::advantage::AdvantageError),
+    /// The filter refused the batch.
+    #[error(transparent)]
+    Filter(#[from] crate::filter::FilterError),
+    /// The update failed.
+    #[error(transparent)]
+    Update(#[from] crate::update::UpdateError),
+    /// The warm start failed.
+    #[error(transparent)]
+    WarmStart(#[from] crate::warm_start::WarmStartError),
+    /// Behind the seam.
+    #[error(transparent)]
+    Policy(#[from] PolicyError),
+    /// The run folder.
+    #[error(transparent)]
+    RunDir(#[from] crate::run_dir::RunDirError),
+    /// A rollout file.
+    #[error(transparent)]
+    RolloutLog(#[from] crate::rollout_log::RolloutLogError),
+    /// The event file.
+    #[error(transparent)]
+    Events(#[from] crate::tensorboard::EventError),
+    /// A checkpoint cannot be read.
+    #[error("cannot resume from {0}")]
+    Resume(String),
+}
+
+impl TrainError {
+    /// The user's input is at fault (as opposed to something that went wrong while running).
+    pub fn is_input(&self) -> bool {
+        matches!(self, Self::Agent(_) | Self::Chat(_))
+    }
+}
+
+/// What a run tells whoever watches it.
+pub enum Event<'a> {
+    /// A warm-start step is done.
+    WarmStart {
+        /// Steps done.
+        step: u64,
+        /// Its numbers.
+        report: WarmStartReport,
+    },
+    /// An evaluation on the validation instances is done.
+    Evaluated {
+        /// Iterations done.
+        iteration: u64,
+        /// Its result.
+        report: &'a EvalReport,
+    },
+    /// The warm start was evaluated on held-out training instances.
+    WarmStartEvaluated {
+        /// Steps done.
+        step: u64,
+        /// Success rate.
+        success: f64,
+    },
+    /// An iteration is done.
+    Iteration {
+        /// Its number, from 1.
+        iteration: u64,
+        /// Its metrics.
+        metrics: &'a Metrics,
+    },
+}
+
+/// Watches a run.
+pub type Observer<'a> = dyn FnMut(Event<'_>) + 'a;
+
+/// How a run went.
+#[derive(Clone, Debug, Serialize)]
+pub struct Summary {
+    /// Iterations done.
+    pub iterations: u64,
+    /// Wall-clock seconds, over all sessions of a resumed run.
+    pub seconds: f64,
+    /// Sampled tokens per second of rollout.
+    pub generated_tokens_per_second: f64,
+    /// Tokens per second of update, given ones included.
+    pub trained_tokens_per_second: f64,
+    /// Success rates on the validation instances.
+    pub success: SuccessSummary,
+    /// Largest difference between a recorded and a recomputed log-probability.
+    pub mismatch_max: f64,
+    /// SHA-256 of the final weights.
+    pub weights_sha256: String,
+    /// Warm-start steps taken.
+    pub warm_start_steps: u64,
+    /// Training instances skipped because a validation instance has the same board.
+    pub leaked_instances_skipped: u64,
+}
+
+/// Success rates with their floor and ceiling.
+#[derive(Clone, Debug, Serialize)]
+pub struct SuccessSummary {
+    /// After the warm start; `null` without one.
+    pub warm_start: Option<f64>,
+    /// At the end.
+    pub r#final: f64,
+    /// Uniformly random actions.
+    pub random: Option<f64>,
+    /// The oracle.
+    pub oracle: Option<f64>,
+    /// Validation episodes.
+    pub n: usize,
+    /// 95 % interval of `final` (Wilson).
+    pub ci95: [f64; 2],
+}
+
+/// Whether a run came to its end or was asked to stop.
+#[derive(Clone, Debug)]
+pub enum RunEnd {
+    /// All iterations are done.
+    Finished(Box<Summary>),
+    /// It was interrupted and can be resumed.
+    Interrupted {
+        /// Iterations done.
+        iteration: u64,
+    },
+}
