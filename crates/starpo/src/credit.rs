@@ -3,13 +3,21 @@
 //! What is here: the dispatch from the configuration to the estimators of [`crate::advantage`], and what follows them.
 //! What is not here: the estimators, the losses. Raw returns are read and never changed.
 
+mod rewards;
+#[cfg(test)]
+#[path = "credit_tests.rs"]
+mod tests;
+
+pub use rewards::normalised_returns;
+
 use crate::advantage::{
-    self, AdvantageError, BaselineOptions, BiLevelOptions, GpgOptions, GrpoOptions, ReinforcePlusPlus,
-    RewardNormalization,
+    self, AdvantageError, BaselineOptions, BiLevelOptions, EpisodePooling, GigpoOptions, GpgOptions, GrpoOptions,
+    ReinforcePlusPlus, SingletonGroup, StepBatch, TokenBaselineInputs, TokenBaselineOptions, TurnLevelOptions,
 };
-use crate::config::{AdvEstimator, Config, FilterLossScaling};
+use crate::config::{AdvEstimator, Config, FilterLossScaling, GigpoMode, StdScope};
 use crate::episode::Episode;
 use crate::tokens::{Rows, whiten};
+use rewards::{Turns, shaped_returns, token_rewards, turn_ends};
 
 /// What the update is told about the kept episodes' tokens.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -21,6 +29,7 @@ pub struct Credit {
 }
 
 /// What the estimators read.
+#[derive(Clone, Copy, Debug)]
 pub struct CreditInputs<'a> {
     /// The kept episodes, members of a group next to each other.
     pub episodes: &'a [&'a Episode],
@@ -30,6 +39,14 @@ pub struct CreditInputs<'a> {
     pub values: &'a [f64],
     /// A penalty to subtract from each token's reward; empty for none.
     pub token_penalty: &'a [f64],
+    /// What is added to the reward of each turn of each episode; empty for nothing.
+    pub shaping: &'a [Vec<f64>],
+    /// ReMax: the return of a greedy episode on each episode's instance; empty for the other estimators.
+    pub greedy_returns: &'a [f64],
+    /// The log-probability of each sampled token; read by the optimal token baseline.
+    pub log_prob: &'a [f64],
+    /// Σ π² of the distribution each token was drawn from; empty but for the optimal token baseline.
+    pub sum_pi_squared: &'a [f64],
     /// Groups before filtering.
     pub groups_collected: usize,
 }
@@ -39,22 +56,37 @@ pub struct CreditInputs<'a> {
 /// # Errors
 /// [`AdvantageError`] when the estimator refuses the batch.
 pub fn assign(config: &Config, inputs: &CreditInputs<'_>) -> Result<Credit, AdvantageError> {
-    let algorithm = &config.algorithm;
     let groups: Vec<usize> = inputs.episodes.iter().map(|e| e.group).collect();
-    let raw: Vec<f64> = inputs.episodes.iter().map(|e| e.total_return()).collect();
-    let returns = normalised(config, &raw, &groups, inputs.episodes)?;
-    let grpo = GrpoOptions { norm_adv_by_std_in_grpo: algorithm.norm_adv_by_std_in_grpo, ..GrpoOptions::default() };
-    let spread = |per_row: Vec<f64>| -> Result<Credit, AdvantageError> {
-        let mut advantages = inputs.rows.spread(&per_row)?;
-        // Outcome estimators know no rewards per token: a penalty in the reward lowers the advantage in its place.
-        for (a, p) in advantages.iter_mut().zip(inputs.token_penalty) {
-            *a -= p;
-        }
-        Ok(Credit { advantages, value_targets: Vec::new() })
+    let returns = normalised_returns(config, &shaped_returns(inputs), inputs.episodes)?;
+    let mut credit = estimate(config, inputs, &groups, &returns)?;
+    adjust(config, inputs, &groups, &mut credit.advantages);
+    Ok(credit)
+}
+
+fn estimate(
+    config: &Config,
+    inputs: &CreditInputs<'_>,
+    groups: &[usize],
+    returns: &[f64],
+) -> Result<Credit, AdvantageError> {
+    let algorithm = &config.algorithm;
+    // Groups of one are refused with the configuration. One is left over where the others had no token to train, and
+    // that should not end a run.
+    let singleton = SingletonGroup::Zero;
+    let baseline = BaselineOptions { singleton };
+    let norm_adv_by_std_in_grpo = algorithm.norm_adv_by_std_in_grpo;
+    let grpo = GrpoOptions { norm_adv_by_std_in_grpo, singleton, ..GrpoOptions::default() };
+    // Estimators of whole rows and turns know no rewards per token: a penalty in the reward lowers the advantage
+    // in its place.
+    let per_token = |mut advantages: Vec<f64>| {
+        advantages.iter_mut().zip(inputs.token_penalty).for_each(|(a, p)| *a -= p);
+        Credit { advantages, value_targets: Vec::new() }
     };
-    let mut credit = match algorithm.adv_estimator {
+    let per_row = |rows: Vec<f64>| Ok(per_token(inputs.rows.spread(&rows)?));
+    let from_rewards = |advantages: Vec<f64>| Ok(Credit { advantages, value_targets: Vec::new() });
+    match algorithm.adv_estimator {
         AdvEstimator::Gae => {
-            let rewards = token_rewards(config, inputs, &returns);
+            let rewards = token_rewards(config, inputs, returns);
             let (gamma, lam) = (algorithm.gamma, algorithm.lam);
             let estimate = if algorithm.bi_level_gae {
                 let options = BiLevelOptions { gamma, lam, high_level_gamma: algorithm.high_level_gamma };
@@ -62,36 +94,114 @@ pub fn assign(config: &Config, inputs: &CreditInputs<'_>) -> Result<Credit, Adva
             } else {
                 advantage::gae(inputs.rows, &rewards, inputs.values, gamma, lam)?
             };
-            Credit { advantages: whiten(&estimate.advantages)?, value_targets: estimate.returns }
+            Ok(Credit { advantages: whiten(&estimate.advantages)?, value_targets: estimate.returns })
         }
-        AdvEstimator::Grpo => {
-            let mut per_row = advantage::grpo(&returns, &groups, grpo)?;
-            if algorithm.soft_advantage_reweight {
-                let weights = advantage::soft_weights(&group_std(&raw, &groups));
-                per_row.iter_mut().zip(weights).for_each(|(a, w)| *a *= w);
-            }
-            spread(per_row)?
+        AdvEstimator::Grpo if algorithm.adv_std_scope == StdScope::Batch => {
+            per_row(advantage::grpo_batch_std(returns, groups, grpo)?)
         }
-        AdvEstimator::GrpoPassk => spread(advantage::grpo_passk(&returns, &groups, grpo)?)?,
-        AdvEstimator::Rloo => spread(advantage::rloo(&returns, &groups, BaselineOptions::default())?)?,
+        AdvEstimator::Grpo => per_row(advantage::grpo(returns, groups, grpo)?),
+        AdvEstimator::GrpoPassk => per_row(advantage::grpo_passk(returns, groups, grpo)?),
+        AdvEstimator::Rloo => per_row(advantage::rloo(returns, groups, baseline)?),
         AdvEstimator::ReinforcePlusPlus => {
-            let rewards = token_rewards(config, inputs, &returns);
+            let rewards = token_rewards(config, inputs, returns);
             let options = ReinforcePlusPlus { gamma: algorithm.gamma, ..ReinforcePlusPlus::default() };
-            let estimate = advantage::reinforce_plus_plus(inputs.rows, &rewards, options)?;
-            Credit { advantages: estimate.advantages, value_targets: Vec::new() }
+            from_rewards(advantage::reinforce_plus_plus(inputs.rows, &rewards, options)?.advantages)
         }
         AdvEstimator::ReinforcePlusPlusBaseline => {
-            let options = BaselineOptions::default();
-            let advantages = advantage::reinforce_plus_plus_baseline(inputs.rows, &returns, &groups, options)?;
-            Credit { advantages, value_targets: Vec::new() }
+            Ok(per_token(advantage::reinforce_plus_plus_baseline(inputs.rows, returns, groups, baseline)?))
         }
         AdvEstimator::Opo => {
             let lengths: Vec<usize> = inputs.rows.lengths().collect();
-            spread(advantage::opo(&returns, &lengths, &groups, BaselineOptions::default())?)?
+            per_row(advantage::opo(returns, &lengths, groups, baseline)?)
         }
-        AdvEstimator::Gpg => spread(advantage::gpg(&returns, &groups, GpgOptions::default())?)?,
+        AdvEstimator::Gpg => {
+            per_row(advantage::gpg(returns, groups, GpgOptions { singleton, ..GpgOptions::default() })?)
+        }
+        AdvEstimator::Gigpo => Ok(per_token(gigpo(config, inputs, groups, returns)?)),
+        AdvEstimator::TurnLevel => {
+            let turns = Turns::of(inputs);
+            let options = TurnLevelOptions {
+                turn_weight: algorithm.turn_advantage_w,
+                norm_by_std: norm_adv_by_std_in_grpo,
+                singleton,
+                ..TurnLevelOptions::default()
+            };
+            // The outcome is the return of the whole episode: environments pay along the way, and what a turn leads
+            // to later counts as well.
+            let per_turn = advantage::turn_level(&turns.rows, &turns.rewards, returns, groups, options)?;
+            Ok(per_token(turns.spread(inputs, &per_turn)))
+        }
+        AdvEstimator::Remax => {
+            let rewards = token_rewards(config, inputs, returns);
+            from_rewards(advantage::remax(inputs.rows, &rewards, inputs.greedy_returns)?.advantages)
+        }
+        AdvEstimator::OptimalTokenBaseline => {
+            let rewards = token_rewards(config, inputs, returns);
+            let token = TokenBaselineInputs {
+                rewards: &rewards,
+                log_prob: inputs.log_prob,
+                sum_pi_squared: inputs.sum_pi_squared,
+                is_weight: None,
+                positions: None,
+                groups,
+            };
+            let options = TokenBaselineOptions { singleton, ..TokenBaselineOptions::default() };
+            from_rewards(advantage::optimal_token_baseline(inputs.rows, token, options)?.advantages)
+        }
+    }
+}
+
+/// GiGPO with turns as steps. Two turns of a group meet in a state when the environment says they do; how many actions
+/// were left is not part of it.
+fn gigpo(
+    config: &Config,
+    inputs: &CreditInputs<'_>,
+    groups: &[usize],
+    returns: &[f64],
+) -> Result<Vec<f64>, AdvantageError> {
+    let turns = Turns::of(inputs);
+    let mut rows = (Vec::new(), Vec::new(), Vec::new(), Vec::new());
+    for (row, episode) in inputs.episodes.iter().enumerate() {
+        for turn in &episode.turns {
+            rows.0.push(groups[row]);
+            rows.1.push(row);
+            rows.2.push(turn.state_key.as_str());
+            rows.3.push(returns[row]);
+        }
+    }
+    let batch = StepBatch {
+        groups: &rows.0,
+        episodes: &rows.1,
+        states: &rows.2,
+        step_rewards: &turns.rewards,
+        episode_returns: &rows.3,
     };
-    let kept = count_distinct(&groups);
+    let options = GigpoOptions {
+        gamma: config.algorithm.high_level_gamma,
+        step_advantage_w: config.algorithm.gigpo.step_advantage_w,
+        norm_by_std: config.algorithm.gigpo.mode == GigpoMode::MeanStdNorm,
+        pooling: EpisodePooling::Episodes,
+        singleton: SingletonGroup::Zero,
+        ..GigpoOptions::default()
+    };
+    Ok(turns.spread(inputs, &advantage::gigpo(batch, options)?.advantages))
+}
+
+/// What is multiplied onto advantages, in the reference's order.
+fn adjust(config: &Config, inputs: &CreditInputs<'_>, groups: &[usize], advantages: &mut [f64]) {
+    let algorithm = &config.algorithm;
+    let mut scale_rows = |weights: Vec<f64>| {
+        for (range, weight) in inputs.rows.ranges().zip(weights) {
+            advantages[range].iter_mut().for_each(|a| *a *= weight);
+        }
+    };
+    if algorithm.soft_advantage_reweight {
+        let raw: Vec<f64> = inputs.episodes.iter().map(|e| e.total_return()).collect();
+        scale_rows(advantage::soft_weights(&group_std(&raw, groups)));
+    }
+    if algorithm.grpo_advantage_length_weight {
+        scale_rows(advantage::length_weights(&inputs.rows.lengths().collect::<Vec<_>>()));
+    }
     let scale = if algorithm.zero_task_advantage {
         0.0
     } else {
@@ -100,78 +210,15 @@ pub fn assign(config: &Config, inputs: &CreditInputs<'_>) -> Result<Credit, Adva
             FilterLossScaling::Linear => advantage::FilterLossScaling::Linear,
             FilterLossScaling::Sqrt => advantage::FilterLossScaling::Sqrt,
         }
-        .factor(kept, inputs.groups_collected)
+        .factor(count_distinct(groups), inputs.groups_collected)
     };
     if scale != 1.0 {
-        credit.advantages.iter_mut().for_each(|a| *a *= scale);
+        advantages.iter_mut().for_each(|a| *a *= scale);
     }
     let negative = algorithm.negative_advantage_scale;
     if negative != 1.0 {
-        credit.advantages.iter_mut().filter(|a| **a < 0.0).for_each(|a| *a *= negative);
+        advantages.iter_mut().filter(|a| **a < 0.0).for_each(|a| *a *= negative);
     }
-    Ok(credit)
-}
-
-fn normalised(
-    config: &Config,
-    raw: &[f64],
-    groups: &[usize],
-    episodes: &[&Episode],
-) -> Result<Vec<f64>, AdvantageError> {
-    let setting = &config.agent_proxy.reward_normalization;
-    // The names were checked when the configuration was read.
-    let (Ok(grouping), Ok(method)) = (setting.grouping.name().parse(), setting.method.name().parse()) else {
-        return Ok(raw.to_vec());
-    };
-    let normalization = RewardNormalization { grouping, method };
-    let mut names: Vec<&str> = episodes.iter().map(|e| e.tag.as_str()).collect();
-    names.sort_unstable();
-    names.dedup();
-    let tags: Vec<usize> =
-        episodes.iter().map(|e| names.iter().position(|n| *n == e.tag).unwrap_or_default()).collect();
-    normalization.apply(raw, groups, &tags)
-}
-
-/// Rewards on sampled tokens: the whole return on the episode's last one, or with `use_turn_scores` (and for the
-/// bi-level estimator) each turn's reward and penalty on the turn's last one.
-fn token_rewards(config: &Config, inputs: &CreditInputs<'_>, returns: &[f64]) -> Vec<f64> {
-    let mut rewards = vec![0.0; inputs.rows.tokens()];
-    let per_turn = config.agent_proxy.use_turn_scores || config.algorithm.bi_level_gae;
-    for (row, episode) in inputs.episodes.iter().enumerate() {
-        let range = inputs.rows.range(row);
-        if range.is_empty() {
-            continue;
-        }
-        if per_turn {
-            let owners = episode.turn_of_trained_tokens();
-            for (t, turn) in episode.turns.iter().enumerate() {
-                if let Some(last) = owners.iter().rposition(|owner| *owner == t) {
-                    rewards[range.start + last] += turn.reward + turn.penalty;
-                }
-            }
-        } else {
-            rewards[range.end - 1] = returns[row];
-        }
-    }
-    for (r, p) in rewards.iter_mut().zip(inputs.token_penalty) {
-        *r -= p;
-    }
-    rewards
-}
-
-/// Indices of the last sampled token of each turn, within the flat list.
-fn turn_ends(inputs: &CreditInputs<'_>) -> Vec<usize> {
-    let mut ends = Vec::new();
-    for (row, episode) in inputs.episodes.iter().enumerate() {
-        let start = inputs.rows.range(row).start;
-        let owners = episode.turn_of_trained_tokens();
-        for (i, owner) in owners.iter().enumerate() {
-            if owners.get(i + 1) != Some(owner) {
-                ends.push(start + i);
-            }
-        }
-    }
-    ends
 }
 
 /// Unbiased standard deviation of the returns of each row's group.

@@ -232,3 +232,7 @@ mod nullable_map {
         Ok(values.into_iter().map(|(key, v)| (key, v.unwrap_or(f64::NAN))).collect())
     }
 }
+
+#[cfg(test)]
+#[path = "episode_fixtures.rs"]
+pub(crate) mod fixtures;

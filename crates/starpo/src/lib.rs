@@ -30,6 +30,7 @@ pub mod rollout_log;
 pub mod rollout_metrics;
 pub mod run_dir;
 pub mod select;
+pub mod shaping;
 pub mod tensorboard;
 pub mod tiny;
 pub mod tokens;

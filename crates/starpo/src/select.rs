@@ -1,6 +1,8 @@
 //! Selection: which of the collected groups are trained on.
 
+use crate::advantage::AdvantageError;
 use crate::config::Config;
+use crate::credit::normalised_returns;
 use crate::episode::Episode;
 use crate::filter::{FilterError, FilterInputs, FilterMetric, Filtered, RolloutFilter, SelectionConfig};
 
@@ -29,17 +31,46 @@ pub fn needs_entropy(filter: &RolloutFilter) -> bool {
 /// Applies the filter to raw returns. Episodes whose environment failed stay in: their return is what they earned.
 ///
 /// Returns that differ by float noise count as equal, so that a group with nothing to compare does not slip through.
+/// With `rollout_filter_include_zero` nothing is rounded: that is the reference's rule to the last bit. With
+/// `compat.filter_normalised_returns` the returns are those that estimators read, as they are there.
 ///
 /// # Errors
 /// [`FilterError`].
-pub fn select(filter: &RolloutFilter, episodes: &[Episode], entropies: &[f64]) -> Result<Filtered, FilterError> {
+pub fn select(
+    config: &Config,
+    filter: &RolloutFilter,
+    episodes: &[Episode],
+    entropies: &[f64],
+) -> Result<Filtered, SelectError> {
     let groups: Vec<usize> = episodes.iter().map(|e| e.group).collect();
-    let returns: Vec<f64> = episodes.iter().map(|e| quantised(e.total_return())).collect();
+    let mut returns: Vec<f64> = episodes.iter().map(Episode::total_return).collect();
+    if config.compat.filter_normalised_returns {
+        returns = normalised_returns(config, &returns, &episodes.iter().collect::<Vec<_>>())?;
+    }
+    if !config.actor_rollout_ref.rollout.rollout_filter_include_zero {
+        returns.iter_mut().for_each(|r| *r = quantised(*r));
+    }
     let lengths: Vec<f64> = episodes.iter().map(|e| e.response_length() as f64).collect();
-    filter.apply(FilterInputs { groups: &groups, returns: &returns, entropies, lengths: &lengths })
+    Ok(filter.apply(FilterInputs { groups: &groups, returns: &returns, entropies, lengths: &lengths })?)
 }
 
-/// Rounds away the noise of summing rewards in different orders: about nine significant digits remain.
+/// Rounds away the noise of summing rewards in different orders: nine decimals remain.
 fn quantised(x: f64) -> f64 {
-    (x * 1e9).round() / 1e9
+    let rounded = (x * 1e9).round() / 1e9;
+    if rounded.is_finite() { rounded } else { x }
 }
+
+/// Why groups could not be selected.
+#[derive(Clone, Debug, PartialEq, thiserror::Error)]
+pub enum SelectError {
+    /// The filter refused the batch.
+    #[error(transparent)]
+    Filter(#[from] FilterError),
+    /// Returns could not be normalised.
+    #[error(transparent)]
+    Normalise(#[from] AdvantageError),
+}
+
+#[cfg(test)]
+#[path = "select_tests.rs"]
+mod tests;

@@ -8,6 +8,7 @@ mod report;
 mod set_up;
 mod supervised;
 
+use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -15,7 +16,7 @@ use std::time::Instant;
 use ragen_model::tokenizer::Tokenizer;
 
 use crate::chat_dialogue::ChatDialogue;
-use crate::config::{Config, is_due};
+use crate::config::{AdvEstimator, Config, is_due};
 use crate::context::ContextOptions;
 use crate::credit::{self, CreditInputs};
 use crate::episode::Episode;
@@ -31,6 +32,7 @@ use crate::rollout_log::write_rollouts;
 use crate::rollout_metrics::batch_metrics;
 use crate::run_dir::RunDir;
 use crate::select::{needs_entropy, rollout_filter, select};
+use crate::shaping::shape;
 use crate::tensorboard::EventWriter;
 use crate::tokens::Rows;
 use crate::update::{Schedule, TrainingBatch, UpdateReport, kl_penalty, update_actor, update_critic};
@@ -122,7 +124,7 @@ impl Trainer {
         // 2. Select.
         let filter = rollout_filter(&self.config)?;
         let entropies = if needs_entropy(&filter) { self.mean_entropies(&episodes)? } else { Vec::new() };
-        let filtered = select(&filter, &episodes, &entropies)?;
+        let filtered = select(&self.config, &filter, &episodes, &entropies)?;
         for (name, value) in filtered.metrics() {
             metrics.set(name, value);
         }
@@ -141,7 +143,7 @@ impl Trainer {
         } else {
             self.progress.empty_iterations = 0;
             // 3. Credit. 4. Update.
-            self.learn(&kept, groups.len(), number, &mut metrics)?;
+            self.learn(&kept, &groups, number, &mut metrics)?;
         }
         metrics.set("rollout/consecutive_empty_after_filter_steps", self.progress.empty_iterations as f64);
 
@@ -161,7 +163,7 @@ impl Trainer {
     fn learn(
         &mut self,
         kept: &[&Episode],
-        groups_collected: usize,
+        groups: &[Group],
         number: u64,
         metrics: &mut Metrics,
     ) -> Result<(), TrainError> {
@@ -185,12 +187,27 @@ impl Trainer {
             None => Vec::new(),
         };
         let token_penalty = self.kl_in_reward(&rows, &old_log_prob, &ref_log_prob, metrics);
+        let shaping = shape(&self.config, kept)?;
+        metrics.merge("", &shaping.metrics);
+        let estimator = self.config.algorithm.adv_estimator;
+        let greedy_returns = match estimator {
+            AdvEstimator::Remax => self.greedy_returns(kept, groups, number)?,
+            _ => Vec::new(),
+        };
+        let sum_pi_squared = match estimator {
+            AdvEstimator::OptimalTokenBaseline => self.sum_pi_squared(&sequences, &old_log_prob)?,
+            _ => Vec::new(),
+        };
         let inputs = CreditInputs {
             episodes: kept,
             rows: &rows,
             values: &old_values,
             token_penalty: &token_penalty,
-            groups_collected,
+            shaping: &shaping.per_turn,
+            greedy_returns: &greedy_returns,
+            log_prob: &old_log_prob,
+            sum_pi_squared: &sum_pi_squared,
+            groups_collected: groups.len(),
         };
         let credit = credit::assign(&self.config, &inputs)?;
         let batch = TrainingBatch {
@@ -259,6 +276,25 @@ impl Trainer {
             self.progress.kl_coef = controller.coef();
         }
         kl.into_iter().map(|k| coef * k).collect()
+    }
+
+    /// ReMax: what a greedy episode on the instance of each kept episode brings.
+    fn greedy_returns(&mut self, kept: &[&Episode], groups: &[Group], number: u64) -> Result<Vec<f64>, TrainError> {
+        let labels: BTreeSet<usize> = kept.iter().map(|e| e.group).collect();
+        let instances: Vec<Group> = labels.iter().map(|label| groups[*label].clone()).collect();
+        let options = RolloutOptions { group_size: 1, temperature: 0.0, ..self.rollout_options(false, number) };
+        let episodes = collect(&mut self.policy, &self.dialogue, &self.context, &instances, &options)?;
+        let returns: BTreeMap<usize, f64> =
+            labels.into_iter().zip(episodes.iter().map(Episode::total_return)).collect();
+        Ok(kept.iter().map(|e| returns.get(&e.group).copied().unwrap_or(0.0)).collect())
+    }
+
+    /// Σ π² of the distribution each sampled token was drawn from. Twice the log-probability at temperature T less the
+    /// one at T/2 is log Z(T/2) − 2 log Z(T), which is its logarithm: logits are not needed.
+    fn sum_pi_squared(&mut self, sequences: &[Sequence], log_prob: &[f64]) -> Result<Vec<f64>, TrainError> {
+        let temperature = self.config.actor_rollout_ref.rollout.temperature as f32;
+        let half = self.policy.score(sequences, 0.5 * temperature)?.log_prob;
+        Ok(log_prob.iter().zip(half).map(|(l, h)| (2.0 * l - f64::from(h)).exp().min(1.0)).collect())
     }
 
     /// Mean token entropy of each episode under the present policy.

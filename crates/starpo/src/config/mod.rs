@@ -6,6 +6,7 @@
 pub mod actor;
 pub mod agent_proxy;
 pub mod algorithm;
+mod combinations;
 pub mod compat;
 pub mod critic;
 pub mod es_manager;
@@ -26,7 +27,7 @@ use serde::{Deserialize, Serialize};
 
 pub use actor::{ActivationCheckpointing, Actor, FilterLossScaling, KlType, LossAggMode, PolicyLoss, PolicyLossMode};
 pub use agent_proxy::{AgentProxy, ContextWindowMode, NormGrouping, NormMethod, PromptStyle, RewardNormalization};
-pub use algorithm::{AdvEstimator, Algorithm, KlCtrl, KlCtrlType};
+pub use algorithm::{AdvEstimator, Algorithm, Gigpo, GigpoMode, KlCtrl, KlCtrlType, OverlongBuffer, StdScope};
 pub use compat::Compat;
 pub use critic::Critic;
 pub use es_manager::{CustomEnv, EnvConfigs, EsManager, EsSplit};
@@ -117,49 +118,6 @@ impl Config {
         self.warm_start.check(&mut problems);
         self.check_combinations(&mut problems);
         if problems.0.is_empty() { Ok(()) } else { Err(ConfigError::Invalid { problems: problems.0 }) }
-    }
-
-    fn check_combinations(&self, problems: &mut Problems) {
-        let estimator = self.algorithm.adv_estimator;
-        let group_size = self.es_manager.train.group_size;
-        problems.require(group_size != 1 || !estimator.uses_group_baseline(), || {
-            format!(
-                "`es_manager.train.group_size` is 1, but `algorithm.adv_estimator` {estimator} compares an episode \
-                 with the others of its group: a group of one has no baseline. Use at least 2, or gae or \
-                 reinforce_plus_plus"
-            )
-        });
-        problems.require(group_size != 1 || !self.filter_needs_spread(), || {
-            "`es_manager.train.group_size` is 1, but groups are filtered by a standard deviation within the group: \
-             use at least 2, or another `actor_rollout_ref.rollout.rollout_filter_metric`"
-                .into()
-        });
-        problems.require(self.trainer.critic_warmup == 0 || estimator.uses_critic(), || {
-            format!(
-                "`trainer.critic_warmup` is {} but `algorithm.adv_estimator` {estimator} has no critic: set it to 0",
-                self.trainer.critic_warmup
-            )
-        });
-        let rollout = &self.actor_rollout_ref.rollout;
-        problems.require(
-            rollout.rollout_filter_strategy != FilterStrategy::TopKAbs
-                || rollout.rollout_filter_value <= self.es_manager.train.env_groups as f64,
-            || {
-                format!(
-                    "`actor_rollout_ref.rollout.rollout_filter_value` keeps {} groups of {}",
-                    rollout.rollout_filter_value, self.es_manager.train.env_groups
-                )
-            },
-        );
-    }
-
-    fn filter_needs_spread(&self) -> bool {
-        let rollout = &self.actor_rollout_ref.rollout;
-        let keeps_all = rollout.rollout_filter_strategy == FilterStrategy::TopP
-            && rollout.rollout_filter_value >= 1.0
-            && rollout.rollout_filter_include_zero;
-        let spread = [FilterMetric::RewardVariance, FilterMetric::EntropyVariance];
-        !keeps_all && spread.contains(&rollout.rollout_filter_metric)
     }
 
     /// What is legal but probably not wanted, a sentence each.

@@ -11,6 +11,8 @@ const MOVED: &[(&str, &str)] = &[
         "micro-batches are cut by `actor_rollout_ref.actor.ppo_max_token_len_per_gpu`",
     ),
     ("ppo_mini_batch_size", "set `actor_rollout_ref.actor.ppo_mini_batch_size` and `critic.ppo_mini_batch_size`"),
+    ("grpo_advantage_length_weight", "set `algorithm.grpo_advantage_length_weight`"),
+    ("reward_model.overlong_buffer", "set `algorithm.overlong_buffer`"),
     ("lora", "adapters are not supported: all weights are trained"),
     ("actor_rollout_ref.model.path", "set `model_path`"),
     ("actor_rollout_ref.rollout.name", "there is one generation engine, built in"),

@@ -27,6 +27,9 @@ pub enum TrainError {
     /// The filter refused the batch.
     #[error(transparent)]
     Filter(#[from] crate::filter::FilterError),
+    /// The groups could not be selected.
+    #[error(transparent)]
+    Select(#[from] crate::select::SelectError),
     /// The update failed.
     #[error(transparent)]
     Update(#[from] crate::update::UpdateError),
