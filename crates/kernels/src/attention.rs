@@ -12,7 +12,7 @@
 use rayon::prelude::*;
 
 use crate::gemm::gemm_serial;
-use crate::math::exp;
+use crate::math::exp_nonpositive;
 use crate::shared::SharedMut;
 use crate::simd::{LANES, multiversion, sum_lanes};
 
@@ -72,12 +72,12 @@ multiversion! {
         let mut chunks = row.chunks_exact_mut(LANES);
         for chunk in &mut chunks {
             for l in 0..LANES {
-                chunk[l] = exp(chunk[l] - max);
+                chunk[l] = exp_nonpositive(chunk[l] - max);
                 sums[l] += chunk[l];
             }
         }
         for (l, s) in chunks.into_remainder().iter_mut().enumerate() {
-            *s = exp(*s - max);
+            *s = exp_nonpositive(*s - max);
             sums[l] += *s;
         }
         rest.fill(0.0);
@@ -99,7 +99,7 @@ multiversion! {
     fn probabilities_row(scores: &mut [f32], n: usize, scale: f32, lse: f32) {
         let (row, rest) = scores.split_at_mut(n);
         for s in row {
-            *s = exp(*s * scale - lse);
+            *s = exp_nonpositive(*s * scale - lse);
         }
         rest.fill(0.0);
     }

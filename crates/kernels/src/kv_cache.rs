@@ -4,10 +4,12 @@
 //! their full pages. Keys lie transposed within a page so that a query meets [`PAGE`] keys with one vector product.
 //! Results have the same bits as [`crate::attention::attention`] over the same tokens.
 
+use std::collections::HashSet;
+
 use rayon::prelude::*;
 
-use crate::attention::{Heads, QueryRows, Tiles, attend_rows, scale_row, score_scale, softmax_row};
-use crate::gemm::gemm_serial;
+use crate::attention::Heads;
+use crate::kv_attend::{Scratch, attend_span};
 use crate::shared::SharedMut;
 
 /// Positions per page.
@@ -31,6 +33,11 @@ pub struct KvSequence {
 }
 
 impl KvSequence {
+    /// Its pages in order of position, those reserved for tokens to come included.
+    pub(crate) fn pages(&self) -> &[u32] {
+        &self.pages
+    }
+
     /// Number of cached positions.
     pub fn len(&self) -> usize {
         self.len
@@ -64,16 +71,6 @@ pub struct KvCache {
     free: Vec<u32>,
 }
 
-#[derive(Default)]
-struct Scratch {
-    scores: Vec<f32>,
-    tile: Vec<f32>,
-    inverse: Vec<f32>,
-    keys_t: Vec<f32>,
-    values: Vec<f32>,
-    tiles: Tiles,
-}
-
 impl KvCache {
     /// A cache of `pages` pages. Memory is taken from the system page by page as it is first used.
     pub fn new(layers: usize, heads: Heads, pages: usize) -> Self {
@@ -90,6 +87,11 @@ impl KvCache {
     /// Bytes that one page takes over all layers.
     pub fn page_bytes(layers: usize, heads: Heads) -> usize {
         layers * heads.kv * heads.dim * PAGE * 2 * size_of::<f32>()
+    }
+
+    /// Bytes that one position takes over all layers.
+    pub fn position_bytes(&self) -> usize {
+        Self::page_bytes(self.keys.len(), self.heads) / PAGE
     }
 
     /// Pages not in use.
@@ -171,188 +173,118 @@ impl KvCache {
     /// `q`, `out`: `[rows, heads.query, heads.dim]`; `k`, `v`: `[rows, heads.kv, heads.dim]` with rotary embedding
     /// already applied to `q` and `k`.
     pub fn attend(&mut self, layer: usize, spans: &[Span<'_>], q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]) {
-        self.check_writes(spans);
+        let mut written = HashSet::new();
+        for span in spans {
+            let (start, end) = (span.sequence.len, span.sequence.len + span.rows);
+            assert!(end <= span.sequence.pages.len() * PAGE, "attend: positions were not reserved");
+            self.check_writes(&span.sequence.pages[start / PAGE..end.div_ceil(PAGE)], &mut written);
+        }
         let heads = self.heads;
         let buffers = self.buffers();
-        SpanGroup { heads, buffers: &buffers, spans, parallel: true }.attend(layer, q, k, v, out);
+        let (keys, values) = buffers[layer];
+        check_rows(heads, spans, q, k, v, out);
+        let out = SharedMut::new(out);
+        spans.par_iter().with_min_len(8).for_each_init(Scratch::default, |scratch, span| {
+            // SAFETY: `check_writes` saw that the pages written belong to this span's sequence alone; other pages are
+            // only read; rows of a span are its own.
+            unsafe { attend_span(heads, span, (q, k, v), keys, values, out, scratch) };
+        });
     }
 
-    /// Runs `run` for every group of spans in parallel. A small model decodes faster when each thread takes some
-    /// sequences through all layers than when threads share every product.
-    pub fn run_groups<'s, T: Send>(
+    /// Runs `run` for every crew in parallel and gives the sequences back with what it returned.
+    ///
+    /// A small model decodes faster when each thread takes some sequences through all layers than when threads share
+    /// every product.
+    ///
+    /// # Panics
+    /// When a page reserved for new tokens is shared.
+    pub fn run_crews<T: Send, R: Send>(
         &mut self,
-        groups: Vec<(Vec<Span<'s>>, T)>,
-        run: impl Fn(&SpanGroup<'_, 's>, T) + Sync + Send,
-    ) {
-        let all: Vec<Span<'s>> = groups.iter().flat_map(|g| g.0.iter().copied()).collect();
-        self.check_writes(&all);
+        crews: Vec<(Vec<KvSequence>, T)>,
+        run: impl Fn(&mut Crew<'_>, T) -> R + Sync + Send,
+    ) -> Vec<(Vec<KvSequence>, R)> {
+        let mut written = HashSet::new();
+        for sequence in crews.iter().flat_map(|crew| &crew.0) {
+            self.check_writes(&sequence.pages[sequence.len / PAGE..], &mut written);
+        }
         let heads = self.heads;
         let buffers = self.buffers();
-        groups.into_par_iter().with_max_len(1).for_each(|(spans, item)| {
-            run(&SpanGroup { heads, buffers: &buffers, spans: &spans, parallel: false }, item);
-        });
+        let run = |(sequences, item)| {
+            let mut crew = Crew { heads, buffers: &buffers, sequences, scratch: Scratch::default() };
+            let result = run(&mut crew, item);
+            (crew.sequences, result)
+        };
+        crews.into_par_iter().with_max_len(1).map(run).collect()
     }
 
     fn buffers(&mut self) -> Vec<(SharedMut<'_>, SharedMut<'_>)> {
         self.keys.iter_mut().zip(&mut self.values).map(|(k, v)| (SharedMut::new(k), SharedMut::new(v))).collect()
     }
 
-    /// Every page that a span writes to has been reserved and belongs to that span's sequence alone.
-    fn check_writes(&self, spans: &[Span<'_>]) {
-        let mut written = std::collections::HashSet::new();
-        for span in spans {
-            let (start, end) = (span.sequence.len, span.sequence.len + span.rows);
-            assert!(end <= span.sequence.pages.len() * PAGE, "attend: positions were not reserved");
-            for &page in &span.sequence.pages[start / PAGE..end.div_ceil(PAGE)] {
-                assert_eq!(self.references[page as usize], 1, "attend: a shared page would be written");
-                assert!(written.insert(page), "attend: two spans write to one page");
-            }
+    /// Every page to be written belongs to one sequence alone.
+    fn check_writes(&self, pages: &[u32], written: &mut HashSet<u32>) {
+        for &page in pages {
+            assert_eq!(self.references[page as usize], 1, "attend: a shared page would be written");
+            assert!(written.insert(page), "attend: two spans write to one page");
         }
     }
 }
 
-/// Some spans of a batch, with access to the pages of their own sequences.
-pub struct SpanGroup<'a, 's> {
+/// Every span's rows lie within the batch and are its own.
+fn check_rows(heads: Heads, spans: &[Span<'_>], q: &[f32], k: &[f32], v: &[f32], out: &[f32]) {
+    let mut free = 0;
+    for span in spans {
+        assert!(span.row >= free, "attend: rows of spans overlap or are out of order");
+        free = span.row + span.rows;
+    }
+    assert!(free * heads.kv * heads.dim <= k.len(), "attend: rows lie outside the batch");
+    assert_eq!(k.len(), v.len(), "attend: k and v have one shape");
+    assert_eq!(q.len(), out.len(), "attend: q and out have one shape");
+}
+
+/// New tokens of one of a crew's sequences, as a [`Span`].
+#[derive(Clone, Copy, Debug)]
+pub struct CrewSpan {
+    /// Which of the crew's sequences.
+    pub sequence: usize,
+    /// First row within the crew's batch.
+    pub row: usize,
+    /// Number of rows, at least one.
+    pub rows: usize,
+}
+
+/// Sequences that one thread takes through all layers, any number of tokens far, with the pages they own.
+pub struct Crew<'a> {
     heads: Heads,
     buffers: &'a [(SharedMut<'a>, SharedMut<'a>)],
-    spans: &'a [Span<'s>],
-    parallel: bool,
+    sequences: Vec<KvSequence>,
+    scratch: Scratch,
 }
 
-impl SpanGroup<'_, '_> {
-    /// As [`KvCache::attend`], for the spans of this group; their rows count within the group's own buffers.
-    pub fn attend(&self, layer: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]) {
-        let heads = self.heads;
-        for span in self.spans {
-            assert!((span.row + span.rows) * heads.kv * heads.dim <= k.len(), "attend: rows lie outside the batch");
-        }
-        assert_eq!(k.len(), v.len(), "attend: k and v have one shape");
-        assert_eq!(q.len(), out.len(), "attend: q and out have one shape");
+impl Crew<'_> {
+    /// The sequences.
+    pub fn sequences(&self) -> &[KvSequence] {
+        &self.sequences
+    }
+
+    /// As [`KvCache::attend`], for spans of this crew's sequences.
+    pub fn attend(&mut self, layer: usize, spans: &[CrewSpan], q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]) {
+        let (heads, (keys, values)) = (self.heads, self.buffers[layer]);
+        let spans: Vec<Span<'_>> =
+            spans.iter().map(|s| Span { sequence: &self.sequences[s.sequence], row: s.row, rows: s.rows }).collect();
+        check_rows(heads, &spans, q, k, v, out);
         let out = SharedMut::new(out);
-        let (keys, values) = self.buffers[layer];
-        let attend = |scratch: &mut Scratch, span: &Span<'_>| {
-            // SAFETY: `check_writes` saw that the pages written belong to this span's sequence alone; other pages are
-            // only read; rows of a span are its own.
-            unsafe {
-                store(heads, span, k, v, keys, values);
-                if span.rows == 1 {
-                    attend_one(heads, span, q, keys, values, out, scratch);
-                } else {
-                    attend_many(heads, span, q, keys, values, out, scratch);
-                }
-            }
-        };
-        if self.parallel {
-            self.spans.par_iter().with_min_len(8).for_each_init(Scratch::default, attend);
-        } else {
-            let mut scratch = Scratch::default();
-            self.spans.iter().for_each(|span| attend(&mut scratch, span));
+        for span in &spans {
+            let end = span.sequence.len + span.rows;
+            assert!(end <= span.sequence.pages.len() * PAGE, "attend: positions were not reserved");
+            // SAFETY: `run_crews` saw that all pages from the first new position on belong to this sequence alone, and
+            // the crew is this thread's; other pages are only read; rows of a span are its own.
+            unsafe { attend_span(heads, span, (q, k, v), keys, values, out, &mut self.scratch) };
         }
     }
-}
 
-/// # Safety
-/// Nothing else touches the span's new positions.
-unsafe fn store(heads: Heads, span: &Span<'_>, k: &[f32], v: &[f32], keys: SharedMut<'_>, values: SharedMut<'_>) {
-    let dim = heads.dim;
-    for i in 0..span.rows {
-        let position = span.sequence.len + i;
-        let (page, slot) = (span.sequence.pages[position / PAGE] as usize, position % PAGE);
-        for kv in 0..heads.kv {
-            let from = ((span.row + i) * heads.kv + kv) * dim;
-            let at = (page * heads.kv + kv) * dim * PAGE;
-            // SAFETY: the page is this sequence's own.
-            let (key_page, value_page) = unsafe { (keys.part(at, dim * PAGE), values.part(at, dim * PAGE)) };
-            for d in 0..dim {
-                key_page[d * PAGE + slot] = k[from + d];
-            }
-            value_page[slot * dim..(slot + 1) * dim].copy_from_slice(&v[from..from + dim]);
-        }
-    }
-}
-
-/// One new token: pages are read where they lie.
-///
-/// # Safety
-/// Nothing else touches the span's row of `out`; nobody writes the pages read.
-unsafe fn attend_one(
-    heads: Heads,
-    span: &Span<'_>,
-    q: &[f32],
-    keys: SharedMut<'_>,
-    values: SharedMut<'_>,
-    out: SharedMut<'_>,
-    scratch: &mut Scratch,
-) {
-    let (dim, group) = (heads.dim, heads.group());
-    let n = span.sequence.len + 1;
-    let scale = score_scale(dim);
-    if scratch.scores.len() < group * n {
-        scratch.scores.resize(group * n.next_multiple_of(256), 0.0);
-    }
-    scratch.tile.resize(group * dim, 0.0);
-    scratch.inverse.resize(group, 0.0);
-    for kv in 0..heads.kv {
-        let at = (span.row * heads.query + kv * group) * dim;
-        let queries = &q[at..at + group * dim];
-        let scores = &mut scratch.scores[..group * n];
-        for (p, &page) in span.sequence.pages.iter().enumerate().take(n.div_ceil(PAGE)) {
-            let width = PAGE.min(n - p * PAGE);
-            // SAFETY: read only.
-            let block = unsafe { keys.view((page as usize * heads.kv + kv) * dim * PAGE, dim * PAGE) };
-            gemm_serial(group, width, dim, queries, (dim, 1), block, PAGE, &mut scores[p * PAGE..], n, false);
-        }
-        for g in 0..group {
-            let (_, sum) = softmax_row(&mut scores[g * n..(g + 1) * n], n, scale);
-            scratch.inverse[g] = 1.0 / sum;
-        }
-        for (p, &page) in span.sequence.pages.iter().enumerate().take(n.div_ceil(PAGE)) {
-            let width = PAGE.min(n - p * PAGE);
-            // SAFETY: read only.
-            let block = unsafe { values.view((page as usize * heads.kv + kv) * dim * PAGE, dim * PAGE) };
-            gemm_serial(group, dim, width, &scores[p * PAGE..], (n, 1), block, dim, &mut scratch.tile, dim, p > 0);
-        }
-        for g in 0..group {
-            let tile = &mut scratch.tile[g * dim..(g + 1) * dim];
-            scale_row(tile, scratch.inverse[g]);
-            // SAFETY: this row is this span's own.
-            unsafe { out.part(at + g * dim, dim) }.copy_from_slice(tile);
-        }
-    }
-}
-
-/// Several new tokens: pages are gathered once for all of them.
-///
-/// # Safety
-/// As [`attend_one`].
-unsafe fn attend_many(
-    heads: Heads,
-    span: &Span<'_>,
-    q: &[f32],
-    keys: SharedMut<'_>,
-    values: SharedMut<'_>,
-    out: SharedMut<'_>,
-    scratch: &mut Scratch,
-) {
-    let dim = heads.dim;
-    let n = span.sequence.len + span.rows;
-    scratch.keys_t.resize(dim * n, 0.0);
-    scratch.values.resize(dim * n, 0.0);
-    for kv in 0..heads.kv {
-        for (p, &page) in span.sequence.pages.iter().enumerate().take(n.div_ceil(PAGE)) {
-            let (first, width) = (p * PAGE, PAGE.min(n - p * PAGE));
-            let at = (page as usize * heads.kv + kv) * dim * PAGE;
-            // SAFETY: read only.
-            let (key_page, value_page) = unsafe { (keys.view(at, dim * PAGE), values.view(at, dim * PAGE)) };
-            for d in 0..dim {
-                scratch.keys_t[d * n + first..][..width].copy_from_slice(&key_page[d * PAGE..][..width]);
-            }
-            scratch.values[first * dim..][..width * dim].copy_from_slice(&value_page[..width * dim]);
-        }
-        let rows = QueryRows { first: span.row, len: span.rows, position: span.sequence.len };
-        // SAFETY: these rows are this span's own.
-        unsafe {
-            attend_rows(heads, kv, rows, q, (&scratch.keys_t, n), &scratch.values, out, None, &mut scratch.tiles);
-        }
+    /// As [`KvCache::commit`], for the crew's sequence `index`.
+    pub fn commit(&mut self, index: usize, new_tokens: usize) {
+        KvCache::commit(&mut self.sequences[index], new_tokens);
     }
 }

@@ -13,6 +13,7 @@ pub mod attention;
 pub mod elementwise;
 pub mod embedding;
 pub mod gemm;
+mod kv_attend;
 pub mod kv_cache;
 pub mod math;
 pub mod norm;

@@ -44,4 +44,11 @@ impl<'a> SharedMut<'a> {
         // SAFETY: in bounds by the assertion; not written by the caller's promise.
         unsafe { std::slice::from_raw_parts(self.ptr.add(start), len) }
     }
+
+    /// Where the part `[start, start + len)` lies. What is read or written through it is the caller's to answer for.
+    #[inline(always)]
+    pub(crate) fn place(&self, start: usize, len: usize) -> *const f32 {
+        assert!(start + len <= self.len, "part {start}+{len} of a buffer of {}", self.len);
+        self.ptr.wrapping_add(start)
+    }
 }

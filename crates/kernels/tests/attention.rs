@@ -1,7 +1,7 @@
 //! Attention against a plain f64 reference, by finite differences, and against the cached form bit for bit.
 
 use ragen_kernels::attention::{Heads, Segment, attention, attention_backward};
-use ragen_kernels::kv_cache::{KvCache, KvSequence, Span};
+use ragen_kernels::kv_cache::{CrewSpan, KvCache, KvSequence, Span};
 use ragen_kernels::simd::{Isa, force_isa};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
@@ -59,11 +59,14 @@ fn tree() -> Vec<Segment> {
     ]
 }
 
-const SHAPES: [Heads; 4] = [
+const SHAPES: [Heads; 7] = [
     Heads { query: 4, kv: 2, dim: 12 },
     Heads { query: 3, kv: 1, dim: 16 },
     Heads { query: 2, kv: 2, dim: 33 },
     Heads { query: 9, kv: 3, dim: 64 },
+    Heads { query: 4, kv: 2, dim: 32 },
+    Heads { query: 7, kv: 1, dim: 32 },
+    Heads { query: 2, kv: 2, dim: 64 },
 ];
 
 #[test]
@@ -201,6 +204,52 @@ fn cached_attention_has_the_same_bits_on_every_path() {
         }
         force_isa(Isa::Avx512);
     }
+}
+
+/// Crews write through many pages, and find the bits of the tokens fed one after another.
+#[test]
+fn crews_have_the_bits_of_single_sequences() {
+    let heads = Heads { query: 4, kv: 2, dim: 32 };
+    let (wq, wk, rows) = (128, 64, 70);
+    let mut rng = ChaCha8Rng::seed_from_u64(8);
+    let data: Vec<[Vec<f32>; 3]> = (0..3)
+        .map(|_| [random(&mut rng, rows * wq), random(&mut rng, rows * wk), random(&mut rng, rows * wk)])
+        .collect();
+    let mut cache = KvCache::new(1, heads, 16);
+    let mut sequences = Vec::new();
+    for _ in 0..3 {
+        let mut sequence = KvSequence::default();
+        cache.reserve(&mut sequence, rows).unwrap();
+        sequences.push(sequence);
+    }
+    let last = sequences.pop().unwrap();
+    let crews = vec![(sequences, [0, 1].as_slice()), (vec![last], [2].as_slice())];
+    let done = cache.run_crews(crews, |crew, numbers| {
+        let mut all = vec![Vec::new(); numbers.len()];
+        let mut at = 0;
+        // The first piece alone has several rows.
+        for n in std::iter::once(9).chain(std::iter::repeat_n(1, rows - 9)) {
+            let gather = |which: usize, w: usize| -> Vec<f32> {
+                numbers.iter().flat_map(|&i: &usize| data[i][which][at * w..(at + n) * w].to_vec()).collect()
+            };
+            let (q, k, v) = (gather(0, wq), gather(1, wk), gather(2, wk));
+            let mut out = vec![0.0; q.len()];
+            let spans: Vec<CrewSpan> =
+                (0..numbers.len()).map(|i| CrewSpan { sequence: i, row: i * n, rows: n }).collect();
+            crew.attend(0, &spans, &q, &k, &v, &mut out);
+            for (i, out) in out.chunks(n * wq).enumerate() {
+                crew.commit(i, n);
+                all[i].extend_from_slice(out);
+            }
+            at += n;
+        }
+        all
+    });
+    let outputs: Vec<&Vec<f32>> = done.iter().flat_map(|(_, all)| all).collect();
+    for (i, [q, k, v]) in data.iter().enumerate() {
+        assert_eq!(outputs[i], &through_cache(heads, q, k, v, &[rows]), "sequence {i}");
+    }
+    assert!(done.iter().flat_map(|d| &d.0).all(|s| s.len() == rows));
 }
 
 #[test]

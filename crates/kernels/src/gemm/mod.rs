@@ -15,6 +15,7 @@
 mod lanes;
 mod pack;
 mod packed;
+pub(crate) mod pages;
 pub mod peak;
 mod product;
 mod tile;

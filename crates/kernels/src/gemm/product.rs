@@ -16,6 +16,10 @@ const MAX_DEPTH: usize = 768;
 const SHORT_DEPTH: usize = 192;
 /// Elements of the left-hand operand kept in the second-level cache.
 const ROW_BLOCK: usize = 160 << 10;
+/// The same for products of up to [`SHALLOW`] inner steps, whose panels are short: all rows of the block pass by each of
+/// them, and half a megabyte of second-level cache is to hold the block.
+const SHALLOW_ROW_BLOCK: usize = 40 << 10;
+const SHALLOW: usize = 256;
 /// Elements of panels packed at once.
 const PANEL_GROUP: usize = 96 << 10;
 /// Largest right-hand operand, in elements, that is read in place by several tiles.
@@ -280,7 +284,8 @@ impl Product {
         let depth = inner.len();
         let accumulate = self.accumulate || inner.start > 0;
         let count = rows.len().div_ceil(tiles.rows);
-        let block = (ROW_BLOCK / depth / tiles.rows).max(1);
+        let row_block = if depth <= SHALLOW { SHALLOW_ROW_BLOCK } else { ROW_BLOCK };
+        let block = (row_block / depth / tiles.rows).max(1);
         // Tiles of nearly equal height: two of eight rows run better than one of fourteen and one of two.
         let tile_rows = |tile: usize| {
             let range = part(rows.len(), count, tile);
