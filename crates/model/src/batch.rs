@@ -14,8 +14,10 @@ pub struct Batch {
     pub positions: Vec<u32>,
     /// The sequences' parts; see [`ragen_kernels::attention`].
     pub segments: Vec<Segment>,
-    /// For each scored token, the row whose output predicts it.
+    /// Rows whose output predicts a scored token, rising and each once: several sequences may go on from one row.
     pub output_rows: Vec<u32>,
+    /// For each scored token, the index within `output_rows` of the row that predicts it.
+    pub outputs: Vec<u32>,
     /// The scored tokens, sequence after sequence, in order.
     pub targets: Vec<u32>,
 }
@@ -31,15 +33,24 @@ impl Batch {
         let common: Vec<usize> =
             sequences.windows(2).map(|w| if share { common_prefix(w[0].0, w[1].0) } else { 0 }).collect();
         batch.add(sequences, &common, 0, sequences.len(), 0, None, &mut rows);
+        let mut predictors = Vec::new();
         for ((tokens, scored), rows) in sequences.iter().zip(&rows) {
             assert_eq!(tokens.len(), scored.len(), "one flag per token");
             for t in 1..tokens.len() {
                 if scored[t] {
-                    batch.output_rows.push(rows[t - 1]);
+                    predictors.push(rows[t - 1]);
                     batch.targets.push(tokens[t]);
                 }
             }
         }
+        batch.output_rows.clone_from(&predictors);
+        batch.output_rows.sort_unstable();
+        batch.output_rows.dedup();
+        let mut place = vec![0; batch.tokens.len()];
+        for (index, &row) in batch.output_rows.iter().enumerate() {
+            place[row as usize] = index as u32;
+        }
+        batch.outputs = predictors.into_iter().map(|row| place[row as usize]).collect();
         batch
     }
 
@@ -141,8 +152,10 @@ mod tests {
         assert_eq!(batch.targets.len(), expected.len());
         for (i, (context, target)) in expected.iter().enumerate() {
             assert_eq!(batch.targets[i], *target);
-            assert_eq!(&seen(&batch, batch.output_rows[i] as usize), context);
+            let row = batch.output_rows[batch.outputs[i] as usize];
+            assert_eq!(&seen(&batch, row as usize), context);
         }
+        assert!(batch.output_rows.is_sorted_by(|a, b| a < b));
         for row in 0..batch.len() {
             assert_eq!(seen(&batch, row).len(), batch.positions[row] as usize + 1);
         }

@@ -5,22 +5,21 @@
 //! prefill in pieces, shared prefixes and evictions never change a bit.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
+use std::sync::{Mutex, PoisonError};
 
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use rayon::prelude::*;
 
-use ragen_kernels::elementwise::{add_assign, add_bias};
-use ragen_kernels::embedding::embed;
-use ragen_kernels::gemm::{PackedWeight, linear_packed, linear_packed_serial};
+use ragen_kernels::gemm::linear_packed;
 use ragen_kernels::kv_cache::{KvCache, KvSequence, Span};
-use ragen_kernels::norm::rms_norm_in_place;
-use ragen_kernels::rope;
-use ragen_kernels::swiglu::swiglu;
 
-use crate::params::{Layout, heads};
+use crate::burst::{BURST, Burst, Member};
+use crate::decode::{Buffers, Feed, forward};
 use crate::sampler::{Drawn, Sampling, draw};
 use crate::transformer::Transformer;
+
+pub use crate::decode::PackedModel;
 
 /// Rows that one forward processes at most; longer prompts are fed in pieces.
 const MAX_ROWS: usize = 1024;
@@ -106,42 +105,6 @@ pub enum GenerateError {
     },
 }
 
-struct PackedLayer {
-    q: PackedWeight,
-    k: PackedWeight,
-    v: PackedWeight,
-    o: PackedWeight,
-    gate: PackedWeight,
-    up: PackedWeight,
-    down: PackedWeight,
-}
-
-/// All weights of a model in the layout that decoding reads. Made once per update of the weights.
-pub struct PackedModel {
-    layers: Vec<PackedLayer>,
-    head: PackedWeight,
-}
-
-impl PackedModel {
-    /// Packs the weights.
-    pub fn new(model: &Transformer, params: &[f32]) -> Self {
-        let c = model.config();
-        let (wq, wk) = (c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim);
-        let (dim, ff) = (c.hidden_size, c.intermediate_size);
-        let pack = |range: &std::ops::Range<usize>, n, k| PackedWeight::pack(&params[range.clone()], n, k);
-        let layers = model.layout().layers.iter().map(|p| PackedLayer {
-            q: pack(&p.q.weight, wq, dim),
-            k: pack(&p.k.weight, wk, dim),
-            v: pack(&p.v.weight, wk, dim),
-            o: pack(&p.o, dim, wq),
-            gate: pack(&p.gate, ff, dim),
-            up: pack(&p.up, ff, dim),
-            down: pack(&p.down, dim, ff),
-        });
-        Self { layers: layers.collect(), head: pack(&model.layout().head, c.vocab_size, dim) }
-    }
-}
-
 struct State {
     tokens: Vec<u32>,
     cached: KvSequence,
@@ -153,21 +116,6 @@ struct State {
     active: bool,
     /// The prompt of a new sequence, for others that begin alike.
     prompt: usize,
-}
-
-#[derive(Default)]
-struct Buffers {
-    x: Vec<f32>,
-    normed: Vec<f32>,
-    q: Vec<f32>,
-    k: Vec<f32>,
-    v: Vec<f32>,
-    out: Vec<f32>,
-    gate: Vec<f32>,
-    up: Vec<f32>,
-    act: Vec<f32>,
-    picked: Vec<f32>,
-    logits: Vec<f32>,
 }
 
 /// Generation with fixed weights.
@@ -184,8 +132,10 @@ pub struct Generator<'a> {
     active: Vec<u64>,
     /// Prompt of a new sequence → the sequence that computes it first.
     leaders: HashMap<Vec<u32>, u64>,
-    /// One set per thread that takes sequences through all layers.
-    buffers: Vec<Buffers>,
+    /// Some requests wait for a prompt that another sequence is computing.
+    held_back: bool,
+    /// Activations, a set for each thread that works at a time.
+    buffers: Mutex<Vec<Buffers>>,
 }
 
 impl<'a> Generator<'a> {
@@ -211,7 +161,8 @@ impl<'a> Generator<'a> {
             queue: VecDeque::new(),
             active: Vec::new(),
             leaders: HashMap::new(),
-            buffers: Vec::new(),
+            held_back: false,
+            buffers: Mutex::default(),
         }
     }
 
@@ -277,7 +228,7 @@ impl<'a> Generator<'a> {
         }
     }
 
-    /// Advances the batch by one token and returns the responses that ended with it.
+    /// Advances the batch by a token, a small model's by several, and returns the responses that ended meanwhile.
     ///
     /// # Errors
     /// [`GenerateError::CacheTooSmall`] when a single sequence does not fit.
@@ -287,16 +238,19 @@ impl<'a> Generator<'a> {
         if plan.is_empty() {
             return Ok(Vec::new());
         }
-        let drawn = self.forward_and_draw(&plan);
+        // Threads share the sequences of a small model and the products of a large one, whose weights are then read
+        // once for all sequences.
+        let small = self.model.layout().len() * size_of::<f32>() <= SMALL_MODEL_BYTES;
+        let drawn = if small { self.burst(&plan) } else { self.one_token(&plan) };
+        let max = self.model.max_context();
         let mut finished = Vec::new();
-        for (id, token, log_prob, sampling_log_prob) in drawn {
-            let max = self.model.max_context();
+        for (id, token) in drawn {
             let Some(state) = self.states.get_mut(&id) else { continue };
-            state.tokens.push(token);
-            state.produced.tokens.push(token);
-            state.produced.log_probs.push(log_prob);
-            state.produced.sampling_log_probs.push(sampling_log_prob);
-            let stopped = self.sampling.stop.contains(&token);
+            state.tokens.push(token.token);
+            state.produced.tokens.push(token.token);
+            state.produced.log_probs.push(token.log_prob);
+            state.produced.sampling_log_probs.push(token.sampling_log_prob);
+            let stopped = self.sampling.stop.contains(&token.token);
             if stopped || state.produced.tokens.len() >= state.max_new_tokens || state.tokens.len() >= max {
                 state.active = false;
                 let mut done = std::mem::replace(&mut state.produced, empty(id));
@@ -325,6 +279,7 @@ impl<'a> Generator<'a> {
                 self.active.push(id);
             }
         }
+        self.held_back = !waiting.is_empty();
         while let Some(id) = waiting.pop_back() {
             self.queue.push_front(id);
         }
@@ -401,54 +356,76 @@ impl<'a> Generator<'a> {
         true
     }
 
-    fn forward_and_draw(&mut self, plan: &[(u64, usize)]) -> Vec<(u64, u32, f32, f32)> {
-        // A small model's weights stay in each core's cache: threads share the sequences. A large one's are read once
-        // for all sequences: threads share the products.
-        let small = self.model.layout().len() * size_of::<f32>() <= SMALL_MODEL_BYTES;
-        let threads = if small { rayon::current_num_threads().min(plan.len()) } else { 1 };
-        let rows: usize = plan.iter().map(|p| p.1).sum();
-        self.buffers.resize_with(threads, Buffers::default);
-        let mut jobs: Vec<(Vec<Span<'_>>, Job<'_>)> = Vec::with_capacity(threads);
-        let mut buffers = self.buffers.iter_mut();
-        let mut filled = 0;
+    /// Feeds what was planned and draws up to [`BURST`] tokens for every sequence whose context is then complete.
+    fn burst(&mut self, plan: &[(u64, usize)]) -> Vec<(u64, Drawn)> {
+        // Whoever waits for a prompt joins right after it has been read.
+        let ahead = if self.held_back { 1 } else { BURST };
+        let max = self.model.max_context();
+        let mut members = Vec::with_capacity(plan.len());
         for &(id, n) in plan {
-            if jobs.len() <= filled * threads / rows.max(1)
-                && let Some(buffers) = buffers.next()
-            {
-                jobs.push((Vec::new(), Job { feed: Feed::default(), draws: Vec::new(), buffers }));
+            let Some(state) = self.states.get_mut(&id) else { continue };
+            let from = state.cached.len();
+            let mut room = 0;
+            if from + n == state.tokens.len() {
+                let left = state.max_new_tokens - state.produced.tokens.len();
+                room = ahead.min(left).min(max - state.tokens.len());
+                if room > 1 && self.cache.reserve(&mut state.cached, n + room - 1).is_err() {
+                    room = 1;
+                }
             }
-            let Some((spans, job)) = jobs.last_mut() else { break };
+            let feed = state.tokens[from..from + n].to_vec();
+            let member = Member { id, feed, room, rng: state.rng.clone(), drawn: Vec::with_capacity(room) };
+            members.push((std::mem::take(&mut state.cached), member));
+        }
+        let burst = Burst {
+            model: self.model,
+            params: self.params,
+            packed: self.packed,
+            sampling: &self.sampling,
+            buffers: &self.buffers,
+        };
+        let mut all = Vec::new();
+        for (cached, member) in burst.run(self.cache, members) {
+            if let Some(state) = self.states.get_mut(&member.id) {
+                state.cached = cached;
+                state.rng = member.rng;
+                all.extend(member.drawn.into_iter().map(|drawn| (member.id, drawn)));
+            }
+        }
+        all
+    }
+
+    /// Feeds what was planned and draws a token for every sequence whose context is then complete; all threads work on
+    /// each product.
+    fn one_token(&mut self, plan: &[(u64, usize)]) -> Vec<(u64, Drawn)> {
+        let mut feed = Feed::default();
+        let mut spans = Vec::with_capacity(plan.len());
+        let mut draws: Vec<(u64, ChaCha8Rng, Option<Drawn>)> = Vec::with_capacity(plan.len());
+        for &(id, n) in plan {
             let state = &self.states[&id];
             let from = state.cached.len();
-            spans.push(Span { sequence: &state.cached, row: job.feed.tokens.len(), rows: n });
-            job.feed.tokens.extend_from_slice(&state.tokens[from..from + n]);
-            job.feed.positions.extend((from..from + n).map(|p| p as u32));
+            spans.push(Span { sequence: &state.cached, row: feed.tokens.len(), rows: n });
+            feed.tokens.extend_from_slice(&state.tokens[from..from + n]);
+            feed.positions.extend((from..from + n).map(|p| p as u32));
             if from + n == state.tokens.len() {
-                job.feed.last.push(job.feed.tokens.len() - 1);
-                job.draws.push((id, state.rng.clone(), None));
+                feed.last.push(feed.tokens.len() - 1);
+                draws.push((id, state.rng.clone(), None));
             }
-            filled += n;
         }
-        let (model, params, packed, sampling) = (self.model, self.params, self.packed, &self.sampling);
-        let shared = jobs.len() == 1;
-        let (mut spans, mut work): (Vec<_>, Vec<_>) = jobs.into_iter().unzip();
-        if shared {
-            let (spans, job) = (&spans[0], &mut work[0]);
-            let cache = &mut *self.cache;
-            let attend =
-                |l: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]| cache.attend(l, spans, q, k, v, out);
-            forward(model, params, packed, linear_packed, attend, &job.feed, job.buffers);
-            job.draw(model, sampling);
-        } else {
-            let groups = spans.drain(..).zip(work.iter_mut()).collect();
-            self.cache.run_groups(groups, |group, job: &mut Job<'_>| {
-                let attend = |l: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]| group.attend(l, q, k, v, out);
-                forward(model, params, packed, linear_packed_serial, attend, &job.feed, job.buffers);
-                job.draw(model, sampling);
+        let buffers = self.buffers.get_mut().unwrap_or_else(PoisonError::into_inner);
+        buffers.resize_with(1, Buffers::default);
+        let cache = &mut *self.cache;
+        let attend = |l: usize, q: &[f32], k: &[f32], v: &[f32], out: &mut [f32]| cache.attend(l, &spans, q, k, v, out);
+        forward(self.model, self.params, self.packed, linear_packed, attend, &feed, &mut buffers[0]);
+        let vocab = self.model.config().vocab_size;
+        let logits = &mut buffers[0].logits[..draws.len() * vocab];
+        logits
+            .par_chunks_mut(vocab)
+            .zip(draws.par_iter_mut())
+            .with_min_len(DRAWS_PER_TASK)
+            .for_each_init(Vec::new, |scratch, (row, (_, rng, token))| {
+                *token = Some(draw(row, &self.sampling, rng, scratch))
             });
-        }
-        let draws: Vec<_> = work.into_iter().flat_map(|job| job.draws).collect();
-        drop(spans);
         for &(id, n) in plan {
             if let Some(state) = self.states.get_mut(&id) {
                 KvCache::commit(&mut state.cached, n);
@@ -456,41 +433,12 @@ impl<'a> Generator<'a> {
         }
         let mut drawn = Vec::with_capacity(draws.len());
         for (id, rng, token) in draws {
-            if let (Some(state), Some(d)) = (self.states.get_mut(&id), token) {
+            if let (Some(state), Some(token)) = (self.states.get_mut(&id), token) {
                 state.rng = rng;
-                drawn.push((id, d.token, d.log_prob, d.sampling_log_prob));
+                drawn.push((id, token));
             }
         }
         drawn
-    }
-}
-
-/// Tokens to feed, and the rows whose logits are wanted.
-#[derive(Default)]
-struct Feed {
-    tokens: Vec<u32>,
-    positions: Vec<u32>,
-    last: Vec<usize>,
-}
-
-/// What one thread does in a step: some sequences through all layers, and their draws.
-struct Job<'a> {
-    feed: Feed,
-    draws: Vec<(u64, ChaCha8Rng, Option<Drawn>)>,
-    buffers: &'a mut Buffers,
-}
-
-impl Job<'_> {
-    fn draw(&mut self, model: &Transformer, sampling: &Sampling) {
-        let vocab = model.config().vocab_size;
-        let logits = &mut self.buffers.logits[..self.draws.len() * vocab];
-        logits
-            .par_chunks_mut(vocab)
-            .zip(self.draws.par_iter_mut())
-            .with_min_len(DRAWS_PER_TASK)
-            .for_each_init(Vec::new, |scratch, (row, (_, rng, token))| {
-                *token = Some(draw(row, sampling, rng, scratch))
-            });
     }
 }
 
@@ -504,73 +452,4 @@ impl Drop for Generator<'_> {
 
 fn empty(id: u64) -> Completion {
     Completion { id, tokens: Vec::new(), log_probs: Vec::new(), sampling_log_probs: Vec::new(), stopped: false }
-}
-
-fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
-    if buffer.len() < len {
-        buffer.resize(len, 0.0);
-    }
-    &mut buffer[..len]
-}
-
-/// A product with a packed weight: over all threads or on the calling one, to the same bits.
-type LinearFn = fn(usize, &[f32], &PackedWeight, &mut [f32], bool);
-
-/// Feeds tokens and leaves the logits `[feed.last.len(), vocab]` in the buffers.
-fn forward(
-    model: &Transformer,
-    params: &[f32],
-    packed: &PackedModel,
-    linear: LinearFn,
-    mut attend: impl FnMut(usize, &[f32], &[f32], &[f32], &mut [f32]),
-    feed: &Feed,
-    buffers: &mut Buffers,
-) {
-    let c = model.config();
-    let layout: &Layout = model.layout();
-    let (rows, dim, ff, eps) = (feed.tokens.len(), c.hidden_size, c.intermediate_size, c.rms_norm_eps);
-    let hd = heads(c);
-    let (wq, wk) = (hd.query * hd.dim, hd.kv * hd.dim);
-    let x = sized(&mut buffers.x, rows * dim);
-    embed(dim, &feed.tokens, &params[layout.embed.clone()], x);
-    let normed = sized(&mut buffers.normed, rows * dim);
-    let (q, out) = (sized(&mut buffers.q, rows * wq), sized(&mut buffers.out, rows * wq));
-    let (k, v) = (sized(&mut buffers.k, rows * wk), sized(&mut buffers.v, rows * wk));
-    let (gate, up) = (sized(&mut buffers.gate, rows * ff), sized(&mut buffers.up, rows * ff));
-    let act = sized(&mut buffers.act, rows * ff);
-    for (l, (p, w)) in layout.layers.iter().zip(&packed.layers).enumerate() {
-        normed.copy_from_slice(x);
-        rms_norm_in_place(rows, dim, normed, &params[p.input_norm.clone()], eps);
-        for (projection, weight, y, width) in
-            [(&p.q, &w.q, &mut *q, wq), (&p.k, &w.k, &mut *k, wk), (&p.v, &w.v, &mut *v, wk)]
-        {
-            linear(rows, normed, weight, y, false);
-            if let Some(bias) = &projection.bias {
-                add_bias(width, y, &params[bias.clone()]);
-            }
-        }
-        for (norm, y, n) in [(&p.q_norm, &mut *q, hd.query), (&p.k_norm, &mut *k, hd.kv)] {
-            if let Some(norm) = norm {
-                rms_norm_in_place(rows * n, hd.dim, y, &params[norm.clone()], eps);
-            }
-            rope::apply(rows, n, hd.dim, y, &feed.positions, model.rope());
-        }
-        attend(l, q, k, v, out);
-        linear(rows, out, &w.o, normed, false);
-        add_assign(x, normed);
-        normed.copy_from_slice(x);
-        rms_norm_in_place(rows, dim, normed, &params[p.post_norm.clone()], eps);
-        linear(rows, normed, &w.gate, gate, false);
-        linear(rows, normed, &w.up, up, false);
-        swiglu(rows * ff, gate, up, act);
-        linear(rows, act, &w.down, normed, false);
-        add_assign(x, normed);
-    }
-    let picked = sized(&mut buffers.picked, feed.last.len() * dim);
-    for (to, &row) in picked.chunks_exact_mut(dim).zip(&feed.last) {
-        to.copy_from_slice(&x[row * dim..][..dim]);
-    }
-    rms_norm_in_place(feed.last.len(), dim, picked, &params[layout.norm.clone()], eps);
-    let logits = sized(&mut buffers.logits, feed.last.len() * c.vocab_size);
-    linear(feed.last.len(), picked, &packed.head, logits, false);
 }

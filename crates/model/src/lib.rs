@@ -4,12 +4,16 @@
 //! backward, batched generation with a key-value cache.
 //! What is not here: environments, rewards, reinforcement learning.
 
+mod backward;
 pub mod batch;
 pub mod bpe_train;
+mod burst;
 pub mod chat;
 pub mod config;
+mod decode;
 pub mod generate;
 pub mod init;
+pub mod memory;
 pub mod params;
 pub mod sampler;
 pub mod tokenizer;

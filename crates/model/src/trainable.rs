@@ -7,7 +7,7 @@ use std::collections::HashMap;
 use std::path::Path;
 
 pub use ragen_kernels::adamw::AdamW;
-use ragen_kernels::kv_cache::{KvCache, PAGE};
+use ragen_kernels::kv_cache::KvCache;
 use ragen_kernels::reduce::{clip_factor, sum_of_squares};
 use sha2::{Digest, Sha256};
 
@@ -57,7 +57,7 @@ pub struct Limits {
     pub checkpointing: Checkpointing,
     /// Bytes of activations that [`Checkpointing::Auto`] allows before it recomputes.
     pub activation_bytes: usize,
-    /// Bytes of the key-value cache at most.
+    /// Bytes of the key-value cache. A sequence that it cannot hold is an error of generation.
     pub cache_bytes: usize,
 }
 
@@ -155,12 +155,8 @@ impl Trainable {
     pub fn generator(&mut self, sampling: Sampling, max_batch: usize) -> Generator<'_> {
         let config = self.model.config();
         let page = KvCache::page_bytes(config.num_hidden_layers, heads(config));
-        let one_sequence = self.model.max_context().div_ceil(PAGE);
-        let cache = self.cache.get_or_insert_with(|| {
-            // Room for at least one whole sequence; otherwise what the limit allows.
-            let pages = (self.limits.cache_bytes / page).max(one_sequence + 1);
-            KvCache::new(config.num_hidden_layers, heads(config), pages)
-        });
+        let pages = (self.limits.cache_bytes / page).max(1);
+        let cache = self.cache.get_or_insert_with(|| KvCache::new(config.num_hidden_layers, heads(config), pages));
         let packed = self.packed.get_or_insert_with(|| PackedModel::new(&self.model, &self.params));
         Generator::new(&self.model, &self.params, packed, cache, sampling, max_batch)
     }

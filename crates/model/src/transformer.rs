@@ -4,18 +4,18 @@
 //! the gradients of a loss on them.
 //! What is not here: generation (see [`crate::generate`]), optimisation, files.
 
-use ragen_kernels::attention::{attention, attention_backward};
-use ragen_kernels::elementwise::{add_assign, add_bias, add_bias_backward};
-use ragen_kernels::embedding::{embed, embed_backward};
-use ragen_kernels::gemm::{linear, linear_grad_input, linear_grad_weight};
-use ragen_kernels::norm::{rms_norm, rms_norm_backward};
+use ragen_kernels::attention::attention;
+use ragen_kernels::elementwise::{add_assign, add_bias};
+use ragen_kernels::embedding::embed;
+use ragen_kernels::gemm::linear;
+use ragen_kernels::norm::rms_norm;
 use ragen_kernels::rope::{self, RopeTable};
-use ragen_kernels::swiglu::{swiglu, swiglu_backward};
+use ragen_kernels::swiglu::swiglu;
 use ragen_kernels::vocab;
 
 use crate::batch::Batch;
 use crate::config::ModelConfig;
-use crate::params::{LayerParams, Layout, Projection, heads};
+use crate::params::{Layout, Projection, heads};
 
 /// What the forward computed for every scored token, in the order of [`Batch::targets`].
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -50,55 +50,59 @@ pub enum Keep {
 
 /// A model's shape, without its weights.
 pub struct Transformer {
-    config: ModelConfig,
-    layout: Layout,
-    rope: RopeTable,
+    pub(crate) config: ModelConfig,
+    pub(crate) layout: Layout,
+    pub(crate) rope: RopeTable,
 }
 
 /// Activations of one layer that its backward reads.
 #[derive(Default)]
-struct LayerActs {
+pub(crate) struct LayerActs {
     /// Projections before the per-head norm; used with `qk_norm` only.
-    q_raw: Vec<f32>,
-    k_raw: Vec<f32>,
-    q_rstd: Vec<f32>,
-    k_rstd: Vec<f32>,
-    q: Vec<f32>,
-    k: Vec<f32>,
-    v: Vec<f32>,
-    out: Vec<f32>,
-    lse: Vec<f32>,
-    mid: Vec<f32>,
-    gate: Vec<f32>,
-    up: Vec<f32>,
-    rstd: Vec<f32>,
-    post_rstd: Vec<f32>,
+    pub(crate) q_raw: Vec<f32>,
+    pub(crate) k_raw: Vec<f32>,
+    pub(crate) q_rstd: Vec<f32>,
+    pub(crate) k_rstd: Vec<f32>,
+    pub(crate) q: Vec<f32>,
+    pub(crate) k: Vec<f32>,
+    pub(crate) v: Vec<f32>,
+    pub(crate) out: Vec<f32>,
+    pub(crate) lse: Vec<f32>,
+    pub(crate) mid: Vec<f32>,
+    pub(crate) gate: Vec<f32>,
+    pub(crate) up: Vec<f32>,
+    pub(crate) rstd: Vec<f32>,
+    pub(crate) post_rstd: Vec<f32>,
 }
 
 /// Buffers of a training pass, reused from batch to batch.
 #[derive(Default)]
 pub struct Workspace {
-    /// Input of each layer and, last, the final hidden states.
-    states: Vec<Vec<f32>>,
-    acts: Vec<LayerActs>,
-    normed: Vec<f32>,
-    act: Vec<f32>,
-    d_act: Vec<f32>,
-    d_gate: Vec<f32>,
-    d_up: Vec<f32>,
-    d_normed: Vec<f32>,
-    d_out: Vec<f32>,
-    d_q: Vec<f32>,
-    d_k: Vec<f32>,
-    d_v: Vec<f32>,
+    /// Input of each layer and, last, the final hidden states of the rows that predict a scored token.
+    pub(crate) states: Vec<Vec<f32>>,
+    pub(crate) acts: Vec<LayerActs>,
+    pub(crate) normed: Vec<f32>,
+    pub(crate) act: Vec<f32>,
+    pub(crate) d_act: Vec<f32>,
+    pub(crate) d_gate: Vec<f32>,
+    pub(crate) d_up: Vec<f32>,
+    pub(crate) d_normed: Vec<f32>,
+    pub(crate) d_out: Vec<f32>,
+    pub(crate) d_q: Vec<f32>,
+    pub(crate) d_k: Vec<f32>,
+    pub(crate) d_v: Vec<f32>,
+    /// Attention's output and the residual stream of the last layer's rows that are read, and a gradient of the same.
+    pub(crate) out_rows: Vec<f32>,
+    pub(crate) x_rows: Vec<f32>,
+    pub(crate) d_rows: Vec<f32>,
     /// Rows that predict scored tokens, before and after the final norm.
-    picked: Vec<f32>,
-    picked_normed: Vec<f32>,
-    picked_rstd: Vec<f32>,
-    lse: Vec<f32>,
+    pub(crate) picked: Vec<f32>,
+    pub(crate) picked_normed: Vec<f32>,
+    pub(crate) picked_rstd: Vec<f32>,
+    pub(crate) lse: Vec<f32>,
 }
 
-fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
+pub(crate) fn sized(buffer: &mut Vec<f32>, len: usize) -> &mut [f32] {
     if buffer.len() < len {
         buffer.resize(len, 0.0);
     }
@@ -138,7 +142,8 @@ impl Transformer {
         let raw = if c.qk_norm { h + kv + c.num_attention_heads + c.num_key_value_heads } else { 0 };
         let layer = 2 * h + 2 * kv + c.num_attention_heads + c.hidden_size + 2 * c.intermediate_size + 2 + raw;
         let layers = if keep == Keep::Everything { c.num_hidden_layers } else { 1 };
-        let shared = 2 * c.hidden_size + 4 * c.intermediate_size + 2 * h + 2 * kv + 3 * c.hidden_size;
+        // Gradients of one layer's activations, and the rows that are read behind the last attention.
+        let shared = 11 * c.hidden_size + 4 * c.intermediate_size + 3 * h + 2 * kv;
         4 * (layers * layer + (c.num_hidden_layers + 1) * c.hidden_size + shared)
     }
 
@@ -160,12 +165,13 @@ impl Transformer {
         work.states.resize_with(layers + 1, Vec::new);
         work.acts.resize_with(if keep == Keep::Everything { layers } else { 1 }, LayerActs::default);
         embed(dim, &batch.tokens, &params[self.layout.embed.clone()], sized(&mut work.states[0], rows * dim));
+        let (mut states, mut acts) = (std::mem::take(&mut work.states), std::mem::take(&mut work.acts));
         for l in 0..layers {
-            let (before, after) = work.states.split_at_mut(l + 1);
-            let acts = &mut work.acts[if keep == Keep::Everything { l } else { 0 }];
-            let next = sized(&mut after[0], rows * dim);
-            self.layer_forward(params, l, batch, &before[l][..rows * dim], next, acts, &mut work.normed, &mut work.act);
+            let (before, after) = states.split_at_mut(l + 1);
+            let acts = &mut acts[if keep == Keep::Everything { l } else { 0 }];
+            self.layer_forward(params, l, batch, &before[l][..rows * dim], &mut after[0], acts, work);
         }
+        (work.states, work.acts) = (states, acts);
         self.head_forward(params, batch, inv_temperature, work)
     }
 
@@ -173,9 +179,7 @@ impl Transformer {
         let (dim, n) = (self.config.hidden_size, batch.targets.len());
         let last = &work.states[self.config.num_hidden_layers];
         let picked = sized(&mut work.picked, n * dim);
-        for (to, &row) in picked.chunks_exact_mut(dim).zip(&batch.output_rows) {
-            to.copy_from_slice(&last[row as usize * dim..][..dim]);
-        }
+        embed(dim, &batch.outputs, &last[..batch.output_rows.len() * dim], picked);
         let normed = sized(&mut work.picked_normed, n * dim);
         let norm = &params[self.layout.norm.clone()];
         rms_norm(n, dim, picked, norm, self.config.rms_norm_eps, normed, sized(&mut work.picked_rstd, n));
@@ -196,112 +200,20 @@ impl Transformer {
         scores
     }
 
-    /// Adds to `grads` the gradients of a loss whose derivatives with respect to `scores` are `d`.
-    ///
-    /// `work` and `keep` are those of the [`Transformer::forward`] of the same batch with the same weights.
-    pub fn backward(
-        &self,
-        params: &[f32],
-        batch: &Batch,
-        inv_temperature: f32,
-        keep: Keep,
-        scores: &Scores,
-        d: &ScoreGrads,
-        work: &mut Workspace,
-        grads: &mut [f32],
-    ) {
-        assert_eq!(grads.len(), self.layout.len(), "one gradient per parameter");
-        let (rows, dim, layers) = (batch.len(), self.config.hidden_size, self.config.num_hidden_layers);
-        let mut dx = vec![0.0; rows * dim];
-        self.head_backward(params, batch, inv_temperature, scores, d, work, grads, &mut dx);
-        let mut states = std::mem::take(&mut work.states);
-        let mut acts = std::mem::take(&mut work.acts);
-        for l in (0..layers).rev() {
-            let (before, after) = states.split_at_mut(l + 1);
-            let x = &before[l][..rows * dim];
-            let acts = &mut acts[if keep == Keep::Everything { l } else { 0 }];
-            if keep == Keep::LayerInputs && l + 1 < layers {
-                let next = sized(&mut after[0], rows * dim);
-                self.layer_forward(params, l, batch, x, next, acts, &mut work.normed, &mut work.act);
-            }
-            self.layer_backward(params, l, batch, x, acts, &mut dx, grads, work);
-        }
-        work.states = states;
-        work.acts = acts;
-        if let Some(pad) = self.config.pad_token_id {
-            // As in transformers, the padding token's embedding learns nothing from being read: for models that pad with
-            // their end-of-turn token this shows in real conversations.
-            for (row, _) in batch.tokens.iter().enumerate().filter(|(_, token)| **token == pad) {
-                dx[row * dim..(row + 1) * dim].fill(0.0);
-            }
-        }
-        embed_backward(dim, &batch.tokens, &dx, &mut grads[self.layout.embed.clone()]);
-    }
-
-    fn head_backward(
-        &self,
-        params: &[f32],
-        batch: &Batch,
-        inv_temperature: f32,
-        scores: &Scores,
-        d: &ScoreGrads,
-        work: &mut Workspace,
-        grads: &mut [f32],
-        dx: &mut [f32],
-    ) {
-        let (dim, n) = (self.config.hidden_size, batch.targets.len());
-        let zeros = vec![0.0; n];
-        let or_zeros = |v: &'_ Vec<f32>| if v.is_empty() { zeros.clone() } else { v.clone() };
-        let normed = &work.picked_normed[..n * dim];
-        let mut d_normed = vec![0.0; n * dim];
-        if let Some(value) = &self.layout.value {
-            let d_value = or_zeros(&d.value);
-            linear_grad_input(n, 1, dim, &d_value, &params[value.clone()], &mut d_normed, true);
-            linear_grad_weight(n, 1, dim, &d_value, normed, &mut grads[value.clone()]);
-        } else {
-            let (dl, de) = (or_zeros(&d.log_prob), or_zeros(&d.entropy));
-            vocab::backward(
-                n,
-                dim,
-                self.config.vocab_size,
-                normed,
-                &params[self.layout.head.clone()],
-                &batch.targets,
-                inv_temperature,
-                &scores.entropy,
-                &work.lse[..n],
-                &dl,
-                &de,
-                &mut d_normed,
-                &mut grads[self.layout.head.clone()],
-            );
-        }
-        let mut d_picked = vec![0.0; n * dim];
-        let (norm, rstd) = (self.layout.norm.clone(), &work.picked_rstd[..n]);
-        let picked = &work.picked[..n * dim];
-        rms_norm_backward(n, dim, picked, &params[norm.clone()], rstd, &d_normed, &mut d_picked, &mut grads[norm]);
-        for (from, &row) in d_picked.chunks_exact(dim).zip(&batch.output_rows) {
-            for (to, from) in dx[row as usize * dim..][..dim].iter_mut().zip(from) {
-                *to += from;
-            }
-        }
-    }
-
-    fn layer_forward(
+    pub(crate) fn layer_forward(
         &self,
         params: &[f32],
         l: usize,
         batch: &Batch,
         x: &[f32],
-        next: &mut [f32],
+        next: &mut Vec<f32>,
         acts: &mut LayerActs,
-        normed: &mut Vec<f32>,
-        act: &mut Vec<f32>,
+        work: &mut Workspace,
     ) {
         let c = &self.config;
         let p = &self.layout.layers[l];
         let (rows, dim, eps) = (batch.len(), c.hidden_size, c.rms_norm_eps);
-        let normed = sized(normed, rows * dim);
+        let normed = sized(&mut work.normed, rows * dim);
         rms_norm(rows, dim, x, &params[p.input_norm.clone()], eps, normed, sized(&mut acts.rstd, rows));
         let (nq, nk) = (c.num_attention_heads, c.num_key_value_heads);
         self.project(params, &p.q, nq, normed, rows, sized(&mut acts.q, rows * nq * c.head_dim));
@@ -323,7 +235,18 @@ impl Transformer {
         let (k, v) = (&acts.k[..rows * nk * c.head_dim], &acts.v[..rows * nk * c.head_dim]);
         let out = sized(&mut acts.out, q.len());
         attention(heads(c), &batch.segments, q, k, v, out, sized(&mut acts.lse, rows * nq));
+        let (rows, out, x) = if self.reads_all_rows(l, batch) {
+            (rows, &*out, x)
+        } else {
+            let picked = &batch.output_rows;
+            let out_rows = sized(&mut work.out_rows, picked.len() * nq * c.head_dim);
+            let x_rows = sized(&mut work.x_rows, picked.len() * dim);
+            embed(nq * c.head_dim, picked, out, out_rows);
+            embed(dim, picked, x, x_rows);
+            (picked.len(), &*out_rows, &*x_rows)
+        };
         let mid = sized(&mut acts.mid, rows * dim);
+        let normed = &mut normed[..rows * dim];
         // The projection is summed on its own: started from a residual of large values, every one of its small terms
         // would be rounded at their size.
         linear(rows, dim, nq * c.head_dim, out, &params[p.o.clone()], mid, false);
@@ -333,10 +256,17 @@ impl Transformer {
         let (gate, up) = (sized(&mut acts.gate, rows * ff), sized(&mut acts.up, rows * ff));
         linear(rows, ff, dim, normed, &params[p.gate.clone()], gate, false);
         linear(rows, ff, dim, normed, &params[p.up.clone()], up, false);
-        let act = sized(act, rows * ff);
+        let act = sized(&mut work.act, rows * ff);
         swiglu(rows * ff, gate, up, act);
+        let next = sized(next, rows * dim);
         linear(rows, dim, ff, act, &params[p.down.clone()], next, false);
         add_assign(next, mid);
+    }
+
+    /// Whether everything of layer `l` is read. Behind the last layer's attention only the rows are that predict a
+    /// scored token: projection and feed-forward of the others would be computed for nothing.
+    pub(crate) fn reads_all_rows(&self, l: usize, batch: &Batch) -> bool {
+        l + 1 < self.config.num_hidden_layers || batch.output_rows.len() == batch.len()
     }
 
     fn project(&self, params: &[f32], p: &Projection, heads: usize, x: &[f32], rows: usize, y: &mut [f32]) {
@@ -345,105 +275,5 @@ impl Transformer {
         if let Some(bias) = &p.bias {
             add_bias(n, y, &params[bias.clone()]);
         }
-    }
-
-    /// `dx` comes in as the gradient of the layer's output and goes out as that of its input.
-    fn layer_backward(
-        &self,
-        params: &[f32],
-        l: usize,
-        batch: &Batch,
-        x: &[f32],
-        acts: &mut LayerActs,
-        dx: &mut [f32],
-        grads: &mut [f32],
-        work: &mut Workspace,
-    ) {
-        let p = &self.layout.layers[l];
-        self.feed_forward_backward(params, p, batch.len(), acts, dx, grads, work);
-        self.attention_backward(params, p, batch, x, acts, dx, grads, work);
-    }
-
-    fn feed_forward_backward(
-        &self,
-        params: &[f32],
-        p: &LayerParams,
-        rows: usize,
-        acts: &LayerActs,
-        dx: &mut [f32],
-        grads: &mut [f32],
-        work: &mut Workspace,
-    ) {
-        let (dim, ff) = (self.config.hidden_size, self.config.intermediate_size);
-        let (gate, up) = (&acts.gate[..rows * ff], &acts.up[..rows * ff]);
-        let act = sized(&mut work.act, rows * ff);
-        swiglu(rows * ff, gate, up, act);
-        linear_grad_weight(rows, dim, ff, dx, act, &mut grads[p.down.clone()]);
-        let d_act = sized(&mut work.d_act, rows * ff);
-        linear_grad_input(rows, dim, ff, dx, &params[p.down.clone()], d_act, false);
-        let (d_gate, d_up) = (sized(&mut work.d_gate, rows * ff), sized(&mut work.d_up, rows * ff));
-        swiglu_backward(rows * ff, gate, up, d_act, d_gate, d_up);
-        let mid = &acts.mid[..rows * dim];
-        let (normed, d_normed) = (sized(&mut work.normed, rows * dim), sized(&mut work.d_normed, rows * dim));
-        let norm = &params[p.post_norm.clone()];
-        // The normalised input is cheaper to compute again than to keep.
-        rms_norm(rows, dim, mid, norm, self.config.rms_norm_eps, normed, sized(&mut work.picked_rstd, rows));
-        linear_grad_weight(rows, ff, dim, d_gate, normed, &mut grads[p.gate.clone()]);
-        linear_grad_weight(rows, ff, dim, d_up, normed, &mut grads[p.up.clone()]);
-        linear_grad_input(rows, ff, dim, d_gate, &params[p.gate.clone()], d_normed, false);
-        linear_grad_input(rows, ff, dim, d_up, &params[p.up.clone()], d_normed, true);
-        let rstd = &acts.post_rstd[..rows];
-        rms_norm_backward(rows, dim, mid, norm, rstd, d_normed, dx, &mut grads[p.post_norm.clone()]);
-    }
-
-    fn attention_backward(
-        &self,
-        params: &[f32],
-        p: &LayerParams,
-        batch: &Batch,
-        x: &[f32],
-        acts: &LayerActs,
-        dx: &mut [f32],
-        grads: &mut [f32],
-        work: &mut Workspace,
-    ) {
-        let c = &self.config;
-        let (rows, dim, eps) = (batch.len(), c.hidden_size, c.rms_norm_eps);
-        let (wq, wk) = (c.num_attention_heads * c.head_dim, c.num_key_value_heads * c.head_dim);
-        let out = &acts.out[..rows * wq];
-        linear_grad_weight(rows, dim, wq, dx, out, &mut grads[p.o.clone()]);
-        let d_out = sized(&mut work.d_out, rows * wq);
-        linear_grad_input(rows, dim, wq, dx, &params[p.o.clone()], d_out, false);
-        let d_q = sized(&mut work.d_q, rows * wq);
-        let (d_k, d_v) = (sized(&mut work.d_k, rows * wk), sized(&mut work.d_v, rows * wk));
-        let (q, k, v) = (&acts.q[..rows * wq], &acts.k[..rows * wk], &acts.v[..rows * wk]);
-        let lse = &acts.lse[..rows * c.num_attention_heads];
-        attention_backward(heads(c), &batch.segments, q, k, v, out, lse, d_out, d_q, d_k, d_v);
-        for (norm, heads, d, raw, rstd) in [
-            (&p.q_norm, c.num_attention_heads, &mut *d_q, &acts.q_raw, &acts.q_rstd),
-            (&p.k_norm, c.num_key_value_heads, &mut *d_k, &acts.k_raw, &acts.k_rstd),
-        ] {
-            rope::apply_backward(rows, heads, c.head_dim, d, &batch.positions, &self.rope);
-            if let Some(norm) = norm {
-                let d_normed = d.to_vec();
-                d.fill(0.0);
-                let (raw, rstd) = (&raw[..d.len()], &rstd[..rows * heads]);
-                let weight = &params[norm.clone()];
-                rms_norm_backward(rows * heads, c.head_dim, raw, weight, rstd, &d_normed, d, &mut grads[norm.clone()]);
-            }
-        }
-        let (normed, d_normed) = (sized(&mut work.normed, rows * dim), sized(&mut work.d_normed, rows * dim));
-        let norm = &params[p.input_norm.clone()];
-        rms_norm(rows, dim, x, norm, eps, normed, sized(&mut work.picked_rstd, rows));
-        let projections: [(&Projection, &[f32], usize); 3] = [(&p.q, d_q, wq), (&p.k, d_k, wk), (&p.v, d_v, wk)];
-        for (i, (projection, d, width)) in projections.into_iter().enumerate() {
-            linear_grad_weight(rows, width, dim, d, normed, &mut grads[projection.weight.clone()]);
-            linear_grad_input(rows, width, dim, d, &params[projection.weight.clone()], d_normed, i > 0);
-            if let Some(bias) = &projection.bias {
-                add_bias_backward(width, d, &mut grads[bias.clone()]);
-            }
-        }
-        let rstd = &acts.rstd[..rows];
-        rms_norm_backward(rows, dim, x, norm, rstd, d_normed, dx, &mut grads[p.input_norm.clone()]);
     }
 }
