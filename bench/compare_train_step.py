@@ -58,7 +58,7 @@ def run(command, threads):
         )
     lines = []
     for line in text.splitlines():
-        if line.startswith("{"):
+        if line.startswith(("{", "[")):
             try:
                 lines.append(json.loads(line))
             except ValueError as error:

@@ -48,20 +48,22 @@ impl Decode {
             let decode = generate(&mut policy, &prompts, self.new_tokens)? - prefill;
             let read = (batch * self.prompt_len) as f64 / prefill.max(1e-9);
             let produced = (batch * (self.new_tokens - 1)) as f64 / decode.max(1e-9);
-            results.push((batch, read, produced));
+            let whole = (batch * self.new_tokens) as f64 / (prefill + decode).max(1e-9);
+            results.push((batch, read, produced, whole));
         }
         let peak = peak_rss_bytes();
         if self.json {
-            let list = results.iter().map(|(batch, read, produced)| {
+            let list = results.iter().map(|(batch, read, produced, whole)| {
                 json!({ "batch": batch, "prompt_len": self.prompt_len, "new_tokens": self.new_tokens,
-                        "prefill_tokens_per_s": read, "decode_tokens_per_s": produced, "peak_rss_bytes": peak })
+                        "prefill_tokens_per_s": read, "decode_tokens_per_s": produced,
+                        "new_tokens_per_s_with_prefill": whole, "peak_rss_bytes": peak })
             });
             output::json(&list.collect());
             return Ok(());
         }
-        let mut table = Table::new(&["batch", "prompt tokens/s", "new tokens/s"]);
-        for (batch, read, produced) in results {
-            table.row([batch.to_string(), format!("{read:.0}"), format!("{produced:.0}")]);
+        let mut table = Table::new(&["batch", "prompt tokens/s", "new tokens/s", "with prefill"]);
+        for (batch, read, produced, whole) in results {
+            table.row([batch.to_string(), format!("{read:.0}"), format!("{produced:.0}"), format!("{whole:.0}")]);
         }
         table.print();
         Ok(())

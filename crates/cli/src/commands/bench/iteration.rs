@@ -51,6 +51,8 @@ impl Iteration {
             "es_manager.val.env_groups=1",
             "es_manager.val.env_configs.n_groups=null",
             "actor_rollout_ref.rollout.rollout_filter_include_zero=true",
+            "actor_rollout_ref.rollout.rollout_filter_strategy=top_p",
+            "actor_rollout_ref.rollout.rollout_filter_value=1.0",
             "actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=0",
         ];
         let mut overrides: Vec<String> = fixed.map(String::from).to_vec();

@@ -4,6 +4,7 @@ mod decode;
 mod gemm;
 mod iteration;
 mod machine;
+mod rl_step;
 mod score;
 mod train_step;
 
@@ -34,6 +35,7 @@ enum BenchCommand {
     Decode(decode::Decode),
     Score(score::Score),
     TrainStep(train_step::TrainStep),
+    RlStep(rl_step::RlStep),
     Iteration(iteration::Iteration),
 }
 
@@ -49,6 +51,7 @@ impl Bench {
             BenchCommand::Decode(command) => command.run(),
             BenchCommand::Score(command) => command.run(),
             BenchCommand::TrainStep(command) => command.run(),
+            BenchCommand::RlStep(command) => command.run(),
             BenchCommand::Iteration(command) => command.run(threads),
         }
     }
