@@ -16,7 +16,7 @@ use std::time::Instant;
 use ragen_model::tokenizer::Tokenizer;
 
 use crate::chat_dialogue::ChatDialogue;
-use crate::config::{AdvEstimator, Config, is_due};
+use crate::config::{AdvEstimator, Config, Verify, is_due};
 use crate::context::ContextOptions;
 use crate::credit::{self, CreditInputs};
 use crate::episode::Episode;
@@ -119,6 +119,12 @@ impl Trainer {
         }
         if self.config.trainer.log_rollouts > 0 && number.is_multiple_of(self.config.trainer.log_rollouts as u64) {
             write_rollouts(&self.run.rollouts_dir(), "train", number, &episodes)?;
+        }
+
+        if self.config.trainer.verify == Verify::Full {
+            let mismatch = self.mismatch(&episodes)?;
+            metrics.set("rollout/mismatch_max", mismatch);
+            self.progress.mismatch_max = self.progress.mismatch_max.max(mismatch);
         }
 
         // 2. Select.
@@ -295,6 +301,18 @@ impl Trainer {
         let temperature = self.config.actor_rollout_ref.rollout.temperature as f32;
         let half = self.policy.score(sequences, 0.5 * temperature)?.log_prob;
         Ok(log_prob.iter().zip(half).map(|(l, h)| (2.0 * l - f64::from(h)).exp().min(1.0)).collect())
+    }
+
+    /// Largest difference between what was recorded while sampling and what scoring the whole episodes gives; NaN where
+    /// either is one.
+    fn mismatch(&mut self, episodes: &[Episode]) -> Result<f64, TrainError> {
+        let played: Vec<&Episode> = episodes.iter().filter(|e| !e.log_probs.is_empty()).collect();
+        let sequences: Vec<Sequence> = played.iter().map(|e| e.to_sequence()).collect();
+        let temperature = self.config.actor_rollout_ref.rollout.temperature as f32;
+        let scores = self.policy.score(&sequences, temperature)?;
+        let recorded = played.iter().flat_map(|e| &e.log_probs);
+        let differences = recorded.zip(&scores.log_prob).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
+        Ok(differences.fold(0.0, |max, d| if d > max || d.is_nan() { d } else { max }))
     }
 
     /// Mean token entropy of each episode under the present policy.

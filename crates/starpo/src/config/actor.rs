@@ -167,7 +167,8 @@ pub struct Actor {
     pub ppo_max_token_len_per_gpu: usize,
     /// Recompute activations in the backward pass. Default auto.
     pub activation_checkpointing: ActivationCheckpointing,
-    /// Memory that training may use, GiB; 0: what the machine has. Default 0.
+    /// Memory for weights, gradients, moments, activations and the key-value cache of all models together, GiB; 0: no
+    /// limit of one's own. Never changes a result. Default 0.
     pub memory_limit_gib: f64,
 }
 

@@ -2,13 +2,19 @@
 
 use super::problems::Problems;
 use super::{
-    AdvEstimator, Config, FilterMetric, FilterStrategy, LossAggMode, NormGrouping, NormMethod, PolicyLossMode,
+    AdvEstimator, Config, FilterMetric, FilterStrategy, LossAggMode, NormGrouping, NormMethod, PolicyLossMode, Verify,
 };
 
 impl Config {
     pub(super) fn check_combinations(&self, problems: &mut Problems) {
         let estimator = self.algorithm.adv_estimator;
         let group_size = self.es_manager.train.group_size;
+        let full = self.trainer.verify == Verify::Full;
+        problems.require(!(full && self.compat.train_template_tokens), || {
+            "`trainer.verify` full compares recorded log-probabilities, and with `compat.train_template_tokens` tokens \
+             are trained for which none is recorded: use first"
+                .into()
+        });
         problems.require(group_size != 1 || !estimator.uses_group_baseline(), || {
             format!(
                 "`es_manager.train.group_size` is 1, but `algorithm.adv_estimator` {estimator} compares an episode \

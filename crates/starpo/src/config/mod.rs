@@ -34,7 +34,7 @@ pub use es_manager::{CustomEnv, EnvConfigs, EsManager, EsSplit};
 pub use load::ConfigError;
 pub use optim::{LrScheduler, Optim};
 pub use rollout::{FilterMetric, FilterStrategy, FilterType, Rollout, TopPProbMode, ValKwargs};
-pub use trainer::{Logger, ResumeMode, Trainer, is_due};
+pub use trainer::{Logger, ResumeMode, Trainer, Verify, is_due};
 pub use warm_start::{WarmStart, WarmStartStyle};
 
 use problems::Problems;

@@ -25,6 +25,16 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// Which recorded log-probabilities are computed again and compared with what was recorded.
+    pub enum Verify {
+        /// Those of the first mini-batch of every iteration, which are computed anyway.
+        First = "first",
+        /// Those of all sampled tokens of every iteration, in a scoring pass of their own.
+        Full = "full",
+    }
+}
+
 /// How long, how often, where to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -51,6 +61,8 @@ pub struct Trainer {
     pub resume_mode: ResumeMode,
     /// Iterations between those whose training episodes are written to `rollouts/`; −1: none. Default 10.
     pub log_rollouts: i64,
+    /// Which recorded log-probabilities are computed again, for `actor/mismatch_max`. Default first.
+    pub verify: Verify,
     /// Threads for numerics; 0: one per core. Never changes a result. Default 0.
     pub threads: usize,
     /// Where metrics go besides `metrics.jsonl`. Default `[console, tensorboard]`.
@@ -71,6 +83,7 @@ impl Default for Trainer {
             local_log_dir: "runs".into(),
             resume_mode: ResumeMode::Disable,
             log_rollouts: 10,
+            verify: Verify::First,
             threads: 0,
             logger: vec![Logger::Console, Logger::Tensorboard],
         }

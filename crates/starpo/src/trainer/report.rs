@@ -15,6 +15,9 @@ pub enum TrainError {
     /// The model or an environment cannot be set up.
     #[error(transparent)]
     Agent(#[from] AgentError),
+    /// `memory_limit_gib` is too low.
+    #[error("`actor_rollout_ref.actor.memory_limit_gib`: {0}")]
+    Memory(#[from] ragen_model::memory::TooLittle),
     /// The chat template cannot be used.
     #[error(transparent)]
     Chat(#[from] ragen_model::chat::ChatError),
@@ -56,7 +59,7 @@ pub enum TrainError {
 impl TrainError {
     /// The user's input is at fault (as opposed to something that went wrong while running).
     pub fn is_input(&self) -> bool {
-        matches!(self, Self::Agent(_) | Self::Chat(_))
+        matches!(self, Self::Agent(_) | Self::Chat(_) | Self::Memory(_))
     }
 }
 

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
 use std::time::Instant;
 
+use ragen_model::memory::{Demand, Role, TooLittle, divide};
 use ragen_model::tokenizer::Tokenizer;
 use ragen_model::trainable::{Checkpointing, Limits, Trainable};
 use ragen_model::transformer::Transformer;
@@ -107,8 +108,8 @@ impl Parts {
             return Err(AgentError::Context { wanted, max, path: config.model_path.clone() }.into());
         }
         let dialogue = ChatDialogue::of_tokenizer(source.tokenizer.clone())?;
-        let limits = limits(config);
         let shape = || Transformer::new(source.config.clone(), false);
+        let limits = limits_within(config, &shape())?;
         let with_value = |params: &[f32]| {
             let model = Transformer::new(source.config.clone(), true);
             let mut all = params.to_vec();
@@ -169,23 +170,43 @@ pub fn rollout_options(config: &Config, validation: bool, iteration: u64) -> Rol
     }
 }
 
-/// Memory limits of a configuration.
+/// Memory limits of a configuration that sets no limit of its own.
 pub fn limits(config: &Config) -> Limits {
     let actor = &config.actor_rollout_ref.actor;
-    let default = Limits::default();
-    let gib = |x: f64| (x * (1u64 << 30) as f64) as usize;
     Limits {
         micro_batch_tokens: actor.ppo_max_token_len_per_gpu,
-        checkpointing: match actor.activation_checkpointing {
-            ActivationCheckpointing::Auto => Checkpointing::Auto,
-            ActivationCheckpointing::Always => Checkpointing::Always,
-            ActivationCheckpointing::Never => Checkpointing::Never,
-        },
-        activation_bytes: if actor.memory_limit_gib > 0.0 {
-            gib(actor.memory_limit_gib)
-        } else {
-            default.activation_bytes
-        },
-        cache_bytes: default.cache_bytes,
+        checkpointing: checkpointing(actor.activation_checkpointing),
+        ..Limits::default()
+    }
+}
+
+/// The limits under which all models of a run stay within `memory_limit_gib`, if that is set.
+fn limits_within(config: &Config, model: &Transformer) -> Result<Limits, TooLittle> {
+    let actor = &config.actor_rollout_ref.actor;
+    if actor.memory_limit_gib <= 0.0 {
+        return Ok(limits(config));
+    }
+    let mut roles = vec![Role::Policy];
+    if config.algorithm.adv_estimator.uses_critic() {
+        roles.push(Role::Critic);
+    }
+    if config.needs_reference() {
+        roles.push(Role::Reference);
+    }
+    let rollout = &config.actor_rollout_ref.rollout;
+    let demand = Demand {
+        micro_batch_tokens: actor.ppo_max_token_len_per_gpu,
+        context: rollout.max_model_len,
+        sequences: rollout.max_num_seqs,
+        checkpointing: checkpointing(actor.activation_checkpointing),
+    };
+    divide(model, &roles, &demand, (actor.memory_limit_gib * (1u64 << 30) as f64) as usize)
+}
+
+fn checkpointing(setting: ActivationCheckpointing) -> Checkpointing {
+    match setting {
+        ActivationCheckpointing::Auto => Checkpointing::Auto,
+        ActivationCheckpointing::Always => Checkpointing::Always,
+        ActivationCheckpointing::Never => Checkpointing::Never,
     }
 }
