@@ -1,5 +1,6 @@
 //! The binary from outside: exit status, messages, files.
 
+mod bits;
 mod games;
 mod models;
 mod runs;
