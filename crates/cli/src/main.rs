@@ -39,6 +39,7 @@ enum Command {
     Score(commands::score::Score),
     Envs(commands::envs::Envs),
     Export(commands::export::Export),
+    Study(commands::study::Study),
     Tokenizer(commands::tokenizer::Tokenizer),
     Bench(commands::bench::Bench),
 }
@@ -57,6 +58,8 @@ fn run() -> Outcome {
         Command::Eval(command) => command.run(threads),
         Command::Play(command) => command.run(threads),
         Command::Bench(command) => command.run(threads),
+        // Computes nothing itself: its runs have threads of their own.
+        Command::Study(command) => command.run(),
         other => {
             arguments::set_threads(threads, None)?;
             match other {

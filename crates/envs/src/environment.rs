@@ -4,6 +4,8 @@ use std::collections::BTreeMap;
 
 use rand_core::Rng;
 
+use crate::claims::Agreement;
+
 /// Which instances an episode is drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
 pub enum Split {
@@ -190,6 +192,13 @@ pub trait Environment: Send {
     /// not known. The oracle reaches it on average.
     fn optimum(&self, actions_left: usize) -> Option<f64> {
         let _ = actions_left;
+        None
+    }
+
+    /// How much of what `reasoning` claims about the present state, and about the `actions` that follow it, is true;
+    /// `None` when the environment cannot tell.
+    fn check_reasoning(&self, reasoning: &str, actions: &[String]) -> Option<Agreement> {
+        let _ = (reasoning, actions);
         None
     }
 

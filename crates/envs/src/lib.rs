@@ -22,6 +22,7 @@
 pub mod bandit;
 pub mod baseline;
 pub mod checker;
+mod claims;
 mod config;
 pub mod difficulty;
 pub mod environment;
@@ -31,6 +32,7 @@ pub mod rng;
 pub mod sokoban;
 mod symbols;
 
+pub use claims::Agreement;
 pub use environment::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};
 pub use registry::{Template, env_types, make, template, templates};
 pub use symbols::ObservationFormat;

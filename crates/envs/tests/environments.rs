@@ -441,3 +441,27 @@ proptest! {
         }
     }
 }
+
+#[test]
+fn demonstrations_claim_what_is_true_and_false_claims_are_found() {
+    let mut rng = rand_chacha::ChaCha8Rng::from_seed([7; 32]);
+    for tag in ["SimpleSokoban", "LargerSokoban", "FrozenLake"] {
+        let mut env = tagged(tag);
+        let mut claims = 0;
+        for seed in 0..40 {
+            env.reset(seed, Split::Train).unwrap();
+            for style in [DemoStyle::Brief, DemoStyle::Verbose] {
+                let Some(turn) = env.demonstrate(20, 5, style, &mut rng) else { continue };
+                let found = env.check_reasoning(&turn.reasoning, &turn.actions).unwrap();
+                assert_eq!(found.right, found.claims, "{tag}, seed {seed}: {}", turn.reasoning);
+                claims += found.claims;
+            }
+        }
+        assert!(claims > 80, "{tag}: {claims} claims checked");
+        let actions = ["Up".to_owned()];
+        let wrong = env.check_reasoning("P99 box99 goal99 hole99 push down", &actions).unwrap();
+        assert_eq!((wrong.claims, wrong.right), (5, 0), "{tag}");
+        assert_eq!(env.check_reasoning("nothing to see", &actions).unwrap().claims, 0);
+    }
+    assert!(tagged("Bandit").check_reasoning("P11", &[]).is_none());
+}

@@ -3,7 +3,7 @@
 //! Batches of sequences are cut into micro-batches by a token budget; the cut never changes a score, and gradients are
 //! added in the order of the batch.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::path::Path;
 
 pub use ragen_kernels::adamw::AdamW;
@@ -323,6 +323,17 @@ impl Trainable {
             Ok(all)
         };
         let step: u64 = header.metadata.get("adam.step").and_then(|s| s.parse().ok()).unwrap_or(0);
+        // A tensor that this model has no place for is a sign of another model, even if all of its own are there.
+        let known: HashSet<&str> = self.model.layout().parameters().iter().map(|p| p.name.as_str()).collect();
+        let moment = |key: &str| key.strip_prefix("adam.m.").or_else(|| key.strip_prefix("adam.v.")).map(str::to_owned);
+        let foreign = header.tensors.iter().map(|t| t.name.as_str()).find(|key| match moment(key) {
+            Some(name) => step == 0 || !known.contains(name.as_str()),
+            None => !known.contains(*key),
+        });
+        if let Some(key) = foreign {
+            let what = format!("tensor `{key}` has no place in this model: the state is another model's");
+            return Err(WeightsError::Malformed { path: path.to_path_buf(), format: "state", what });
+        }
         let params = read_all("")?;
         let moments =
             if step > 0 { Some(Moments { m: read_all("adam.m.")?, v: read_all("adam.v.")?, step }) } else { None };

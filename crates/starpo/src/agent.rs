@@ -138,11 +138,15 @@ pub fn env_tag(config: &Config, tag: &str) -> Result<EnvTag, EnvError> {
     registry::make(&env_type, &env_config)?;
     let default_legend = registry::make(&env_type, &serde_json::Value::Null)?.spec().legend.clone();
     let made = env_type.clone();
+    let missing = |key: &str| EnvError::Config {
+        env_type: tag.to_owned(),
+        message: format!("custom_envs.{tag} needs {key}: there is no built-in template of that name to take it from"),
+    };
     Ok(EnvTag {
         tag: tag.to_owned(),
         env_type,
-        max_actions_per_traj: max_actions_per_traj.unwrap_or(10),
-        max_tokens: max_tokens.unwrap_or(100),
+        max_actions_per_traj: max_actions_per_traj.ok_or_else(|| missing("max_actions_per_traj"))?,
+        max_tokens: max_tokens.ok_or_else(|| missing("max_tokens"))?,
         instruction,
         default_legend,
         make: Arc::new(move || registry::make(&made, &env_config)),
@@ -158,4 +162,34 @@ pub fn group_plan(config: &Config, split: &EsSplit, section: &str) -> Result<Vec
         .groups_per_tag(section)
         .map_err(|message| EnvError::Config { env_type: split.env_configs.tags.join(", "), message })?;
     counts.into_iter().map(|(tag, n)| Ok((env_tag(config, tag)?, n))).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn tag_of(overrides: &[&str], tag: &str) -> Result<EnvTag, EnvError> {
+        let overrides: Vec<String> = overrides.iter().map(|text| (*text).to_owned()).collect();
+        env_tag(&Config::load(None, &overrides).unwrap(), tag)
+    }
+
+    #[test]
+    fn a_tag_of_its_own_says_its_limits() {
+        let message = |overrides: &[&str]| tag_of(overrides, "Mine").unwrap_err().to_string();
+        let env = "custom_envs.Mine.env_type=sokoban";
+        let (actions, tokens) = ("custom_envs.Mine.max_actions_per_traj=7", "custom_envs.Mine.max_tokens=50");
+        assert!(message(&[actions]).contains("needs env_type"));
+        assert!(message(&[env]).contains("custom_envs.Mine needs max_actions_per_traj"));
+        assert!(message(&[env, actions]).contains("custom_envs.Mine needs max_tokens"));
+        let mine = tag_of(&[env, actions, tokens], "Mine").unwrap();
+        assert_eq!((mine.max_actions_per_traj, mine.max_tokens), (7, 50));
+    }
+
+    #[test]
+    fn a_built_in_tag_lends_what_is_not_said() {
+        let built_in = tag_of(&[], "SimpleSokoban").unwrap();
+        let changed = tag_of(&["custom_envs.SimpleSokoban.max_tokens=33"], "SimpleSokoban").unwrap();
+        assert_eq!((changed.max_actions_per_traj, changed.max_tokens), (built_in.max_actions_per_traj, 33));
+        assert!(tag_of(&[], "SimpleSokobann").is_err());
+    }
 }

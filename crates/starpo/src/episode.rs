@@ -103,6 +103,10 @@ pub struct Turn {
     pub format_ok: bool,
     /// The reasoning is not empty.
     pub has_reasoning: bool,
+    /// Claims of the reasoning that the environment could check, and how many of them were true; `None` when it cannot
+    /// tell.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub agreement: Option<(usize, usize)>,
     /// Actions as written, after cutting.
     pub parsed: Vec<String>,
     /// Actions cut off as beyond the limit of a turn.

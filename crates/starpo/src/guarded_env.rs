@@ -5,7 +5,7 @@
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use ragen_envs::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Split, Step};
+use ragen_envs::{Agreement, DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Split, Step};
 use rand_core::Rng;
 
 /// Why an environment could not answer.
@@ -113,6 +113,14 @@ impl GuardedEnv {
     /// [`Fault`].
     pub fn optimum(&mut self, actions_left: usize) -> Result<Option<f64>, Fault> {
         self.call(|env| Ok(env.optimum(actions_left)))
+    }
+
+    /// See [`Environment::check_reasoning`].
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn check_reasoning(&mut self, reasoning: &str, actions: &[String]) -> Result<Option<Agreement>, Fault> {
+        self.call(|env| Ok(env.check_reasoning(reasoning, actions)))
     }
 
     /// See [`Environment::demonstrate`].

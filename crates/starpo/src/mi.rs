@@ -4,6 +4,8 @@
 //! under its own says nothing about its prompt, however diverse the texts are: template collapse, which entropy does
 //! not show. Pure functions over the matrix of log-probabilities; who computes the matrix is elsewhere.
 
+use serde::{Deserialize, Serialize};
+
 use crate::tokens::mean;
 
 /// Added to standard deviations in z-scores.
@@ -192,7 +194,7 @@ fn retrieval(per_token: &[Vec<f64>], own: &[usize], signatures: &[u64]) -> Vec<R
 }
 
 /// The moving averages of the marginals' deviations; one per namespace of metrics, saved with the run.
-#[derive(Clone, Copy, Debug, PartialEq, Default)]
+#[derive(Clone, Copy, Debug, PartialEq, Default, Serialize, Deserialize)]
 pub struct MarginalEma {
     /// Of the per-token version; `None` before the first measurement.
     pub token: Option<f64>,

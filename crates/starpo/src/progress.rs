@@ -4,7 +4,11 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::diagnostics::collapse::CollapseState;
+use crate::early_stop::EarlyStop;
+use crate::entropy_control::EntropyControl;
 use crate::evaluate::{Baselines, EvalReport};
+use crate::guard::Guard;
 use crate::instances::SeedCounter;
 
 /// File within a checkpoint.
@@ -45,6 +49,21 @@ pub struct Progress {
     pub trained: (u64, f64),
     /// Largest mismatch of any iteration.
     pub mismatch_max: f64,
+    /// Entropy control.
+    #[serde(default)]
+    pub entropy: EntropyControl,
+    /// Measurements of reasoning collapse.
+    #[serde(default)]
+    pub collapse: CollapseState,
+    /// Early stopping.
+    #[serde(default)]
+    pub early_stop: EarlyStop,
+    /// The guard.
+    #[serde(default)]
+    pub guard: Guard,
+    /// Success of a validation that the guard has not seen yet.
+    #[serde(default)]
+    pub unseen_validation: Option<f64>,
 }
 
 impl Progress {
@@ -64,5 +83,70 @@ impl Progress {
         let path = dir.join(FILE);
         let text = std::fs::read(&path)?;
         serde_json::from_slice(&text).map_err(|e| std::io::Error::other(format!("{}: {e}", path.display())))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn some_progress() -> Progress {
+        let mut guard = Guard::default();
+        guard.rollbacks = 2;
+        Progress {
+            warm_start_steps: 7,
+            warm_start_done: true,
+            iteration: 3,
+            actor_steps: 12,
+            critic_steps: 0,
+            train_seeds: SeedCounter::new(10_000),
+            warm_start_seeds: SeedCounter::new(20_000),
+            kl_coef: 0.1 + 0.2,
+            empty_iterations: 1,
+            warm_start_eval: None,
+            latest_eval: None,
+            baselines: Baselines::default(),
+            seconds: 1.5,
+            generated: (10, 0.25),
+            trained: (20, 0.5),
+            mismatch_max: 0.0,
+            entropy: EntropyControl { alpha: Some(0.1), measured: Some(1.0 / 3.0), turns: vec![(0.7, 2)] },
+            collapse: CollapseState { reference: Some((0.1, 0.7)), samples: Some(8), ..CollapseState::default() },
+            early_stop: EarlyStop { base: vec![0.1], ..EarlyStop::default() },
+            guard,
+            unseen_validation: Some(0.3),
+        }
+    }
+
+    #[test]
+    fn what_was_saved_comes_back_to_the_bit() {
+        let dir = tempfile::tempdir().unwrap();
+        some_progress().save(dir.path()).unwrap();
+        assert_eq!(Progress::load(dir.path()).unwrap(), some_progress());
+    }
+
+    #[test]
+    fn older_checkpoints_can_be_read_and_broken_ones_are_named() {
+        let dir = tempfile::tempdir().unwrap();
+        let mut old = serde_json::to_value(some_progress()).unwrap();
+        for newer in ["entropy", "collapse", "early_stop", "guard", "unseen_validation"] {
+            assert!(old.as_object_mut().unwrap().shift_remove(newer).is_some(), "{newer}");
+        }
+        let path = dir.path().join(FILE);
+        std::fs::write(&path, old.to_string()).unwrap();
+        let read = Progress::load(dir.path()).unwrap();
+        let fresh = Progress {
+            entropy: EntropyControl::default(),
+            collapse: CollapseState::default(),
+            early_stop: EarlyStop::default(),
+            guard: Guard::default(),
+            unseen_validation: None,
+            ..some_progress()
+        };
+        assert_eq!(read, fresh);
+        std::fs::write(&path, "{\"iteration\": -1}").unwrap();
+        assert!(Progress::load(dir.path()).unwrap_err().to_string().contains(FILE));
+        std::fs::remove_file(&path).unwrap();
+        assert!(Progress::load(dir.path()).is_err());
     }
 }

@@ -42,6 +42,8 @@ pub struct RolloutOptions {
     pub iteration: u64,
     /// Compatibility: also train the template tokens that the reference implementation trains.
     pub train_template_tokens: bool,
+    /// Train every token from the first response on, whoever wrote it (`enable_response_mask: false`).
+    pub train_given_tokens: bool,
 }
 
 impl Default for RolloutOptions {
@@ -59,6 +61,7 @@ impl Default for RolloutOptions {
             seed: 0,
             iteration: 0,
             train_template_tokens: false,
+            train_given_tokens: false,
         }
     }
 }
@@ -274,8 +277,8 @@ impl Player {
         self.sampling_log_probs.extend_from_slice(&response.sampling_log_probs);
         let stopped = response.stopped;
         turn.stopped = stopped;
-        read_response(context, &response.tokens, &mut turn)?;
-        let played = self.play(&mut turn, options);
+        let reasoning = read_response(context, &response.tokens, &mut turn)?;
+        let played = self.play(&mut turn, &reasoning, options);
         self.num_actions += turn.executed;
         let previous = PreviousTurn { reward: turn.reward, no_valid_action: turn.valid.is_empty() };
         self.turns.push(turn);
@@ -303,13 +306,17 @@ impl Player {
     }
 
     /// Executes the valid actions of a turn. Returns the outcome when the environment has ended or broken.
-    fn play(&mut self, turn: &mut Turn, options: &RolloutOptions) -> Result<Option<Outcome>, Outcome> {
+    fn play(&mut self, turn: &mut Turn, reasoning: &str, options: &RolloutOptions) -> Result<Option<Outcome>, Outcome> {
         let Some(env) = self.env.as_mut() else {
             return Err(Outcome::EnvError("there is no environment".into()));
         };
         turn.valid = match_actions(&turn.parsed, &env.spec().actions);
         if turn.valid.is_empty() || turn.valid.len() != turn.parsed.len() {
             turn.penalty = options.format_penalty;
+        }
+        if !reasoning.is_empty() {
+            let found = env.check_reasoning(reasoning, &turn.valid).map_err(Outcome::from)?;
+            turn.agreement = found.map(|a| (a.claims, a.right));
         }
         let left = self.group.tag.max_actions_per_traj.saturating_sub(self.num_actions);
         for action in turn.valid.iter().take(left) {
@@ -366,7 +373,10 @@ impl Player {
         let responses: Vec<_> = self.turns.iter().map(|t| t.response.clone()).collect();
         let system = self.env.as_ref().and_then(|_| context.system_text(&self.prompt));
         let sequence = self.conversation.into_sequence();
-        let trained = if options.train_template_tokens {
+        let trained = if options.train_given_tokens {
+            let first = responses.first().map_or(sequence.tokens.len(), |r| r.start);
+            (0..sequence.tokens.len()).map(|t| t >= first).collect()
+        } else if options.train_template_tokens {
             context.template_mask(&sequence.tokens, &responses)
         } else {
             sequence.sampled.clone()
@@ -410,8 +420,8 @@ impl From<Fault> for Outcome {
     }
 }
 
-/// Reads a response into its turn: text, actions, and which tokens are its reasoning.
-fn read_response(context: &Context<'_>, tokens: &[u32], turn: &mut Turn) -> Result<(), DialogueError> {
+/// Reads a response into its turn: text, actions, and which tokens are its reasoning. Returns the reasoning.
+fn read_response(context: &Context<'_>, tokens: &[u32], turn: &mut Turn) -> Result<String, DialogueError> {
     let dialogue = context.dialogue();
     turn.text = dialogue.decode(tokens)?;
     let parsed = parse(&turn.text, &context.options().parse_options());
@@ -436,7 +446,7 @@ fn read_response(context: &Context<'_>, tokens: &[u32], turn: &mut Turn) -> Resu
         }
         turn.reasoning = Some(turn.response.start..turn.response.start + low);
     }
-    Ok(())
+    Ok(parsed.reasoning)
 }
 
 #[cfg(test)]

@@ -252,6 +252,19 @@ fn the_reference_mask_covers_exactly_the_template_tokens() {
 }
 
 #[test]
+fn without_a_response_mask_everything_from_the_first_response_on_is_trained() {
+    let mut policy = ScriptedPolicy::saying("</think><answer>Right||Right</answer>");
+    let o = RolloutOptions { train_given_tokens: true, ..options(1) };
+    let e = play(&mut policy, &line(Trouble::None, ""), &[0], &o).remove(0);
+    let first = e.turns[0].response.start;
+    assert!(first > 0 && !e.trained[..first].contains(&true) && !e.trained[first..].contains(&false));
+    assert_ne!(e.trained, e.sampled);
+    let owners = e.turn_of_trained_tokens();
+    assert_eq!(owners.len(), e.to_sequence().sampled_len());
+    assert!(owners.is_sorted());
+}
+
+#[test]
 fn finishing_order_changes_nothing() {
     let script = |id: u64, turn: usize, _: &[u32], seed: u64| {
         let mut rng = ChaCha8Rng::seed_from_u64(seed);

@@ -7,6 +7,7 @@
 //! | `metrics.jsonl` | a line an iteration | appended |
 //! | `metrics.discarded.jsonl` | lines that a resume has superseded | appended |
 //! | `events.jsonl` | guard, errors, interventions, a line each | appended |
+//! | `events.discarded.jsonl` | events that a resume has superseded | appended |
 //! | `rollouts/` | episodes | by the rollout log |
 //! | `tensorboard/` | event file | by the event writer |
 //! | `checkpoints/global_step_N/` | weights and all state after iteration N | renamed into place |
@@ -31,6 +32,7 @@ const CONFIG: &str = "config.yaml";
 const METRICS: &str = "metrics.jsonl";
 const DISCARDED: &str = "metrics.discarded.jsonl";
 const EVENTS: &str = "events.jsonl";
+const DISCARDED_EVENTS: &str = "events.discarded.jsonl";
 const ROLLOUTS: &str = "rollouts";
 const TENSORBOARD: &str = "tensorboard";
 const CHECKPOINTS: &str = "checkpoints";
@@ -288,6 +290,7 @@ impl RunDir {
     pub fn rewind(&self, step: u64) -> Result<(), RunDirError> {
         self.remove_summary()?;
         self.remove_checkpoints_after(step)?;
+        self.truncate_events(step)?;
         self.truncate_metrics(step).map(|_| ())
     }
 

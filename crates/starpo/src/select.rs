@@ -1,10 +1,14 @@
 //! Selection: which of the collected groups are trained on.
 
+use std::collections::BTreeMap;
+
 use crate::advantage::AdvantageError;
 use crate::config::Config;
 use crate::credit::normalised_returns;
 use crate::episode::Episode;
-use crate::filter::{FilterError, FilterInputs, FilterMetric, Filtered, RolloutFilter, SelectionConfig};
+use crate::filter::{
+    FilterError, FilterInputs, FilterMetric, Filtered, RolloutFilter, Selection, SelectionConfig, Strategy,
+};
 
 /// The filter of a configuration.
 ///
@@ -52,6 +56,37 @@ pub fn select(
     }
     let lengths: Vec<f64> = episodes.iter().map(|e| e.response_length() as f64).collect();
     Ok(filter.apply(FilterInputs { groups: &groups, returns: &returns, entropies, lengths: &lengths })?)
+}
+
+/// The same filter with less let through: shares and counts are multiplied by `factor` (0 < factor ≤ 1), a threshold is
+/// raised accordingly, and groups without a score are never kept.
+pub fn stricter(filter: RolloutFilter, factor: f64) -> RolloutFilter {
+    let strategy = match filter.selection.strategy {
+        Strategy::TopP { value, mode } => Strategy::TopP { value: value.min(1.0) * factor, mode },
+        Strategy::TopK { value } => Strategy::TopK { value: value * factor },
+        Strategy::TopKAbs { count } => Strategy::TopKAbs { count: ((count as f64 * factor) as usize).max(1) },
+        Strategy::MinP { value } => Strategy::MinP { value: 1.0 - (1.0 - value) * factor },
+    };
+    RolloutFilter { selection: Selection { strategy, include_zero: false, ..filter.selection }, ..filter }
+}
+
+/// Label and spread of returns of every kept group; a spread that is not known counts as 0.
+pub fn kept_spreads(filtered: &Filtered) -> Vec<(usize, f64)> {
+    let all = filtered.scores.iter().map(|(label, _)| *label).zip(&filtered.reward_std);
+    let kept = all.filter(|(label, _)| filtered.kept_groups.contains(label));
+    kept.map(|(label, std)| (label, if std.is_finite() { *std } else { 0.0 })).collect()
+}
+
+/// The groups whose members all have the same return, up to float noise: they have nothing to compare, whatever the
+/// filter. In ascending order.
+pub fn silent_groups(episodes: &[Episode]) -> Vec<usize> {
+    let mut groups: BTreeMap<usize, (f64, bool)> = BTreeMap::new();
+    for episode in episodes {
+        let value = quantised(episode.total_return());
+        let entry = groups.entry(episode.group).or_insert((value, true));
+        entry.1 &= entry.0 == value;
+    }
+    groups.into_iter().filter(|(_, (_, equal))| *equal).map(|(label, _)| label).collect()
 }
 
 /// Rounds away the noise of summing rewards in different orders: nine decimals remain.

@@ -69,3 +69,28 @@ fn nothing_to_select_from() {
     let config = config(&[]);
     assert!(select(&config, &rollout_filter(&config).unwrap(), &broken, &[]).is_err());
 }
+
+#[test]
+fn silent_groups_have_nothing_to_compare() {
+    assert_eq!(silent_groups(&three_groups()), [0, 2]);
+    assert!(silent_groups(&[]).is_empty());
+}
+
+#[test]
+fn a_stricter_filter_lets_less_through() {
+    let of = |overrides: &[&str]| stricter(rollout_filter(&config(overrides)).unwrap(), 0.5).selection;
+    let strategy = |name: &str| format!("actor_rollout_ref.rollout.rollout_filter_strategy={name}");
+    let top_k = of(&[&strategy("top_k"), ALL, ZERO]);
+    assert_eq!((top_k.strategy, top_k.include_zero), (Strategy::TopK { value: 0.5 }, false));
+    let value = |v: &str| format!("actor_rollout_ref.rollout.rollout_filter_value={v}");
+    assert_eq!(of(&[&strategy("top_k_abs"), &value("3")]).strategy, Strategy::TopKAbs { count: 1 });
+    assert_eq!(of(&[&strategy("min_p"), &value("0.5")]).strategy, Strategy::MinP { value: 0.75 });
+    assert!(matches!(of(&[]).strategy, Strategy::TopP { value, .. } if value == 0.45));
+}
+
+#[test]
+fn spreads_of_kept_groups_only() {
+    let config = config(&[ALL]);
+    let filtered = select(&config, &rollout_filter(&config).unwrap(), &three_groups(), &[]).unwrap();
+    assert_eq!(kept_spreads(&filtered), [(1, 0.5f64.sqrt())]);
+}

@@ -72,6 +72,13 @@ pub struct Rows {
     offsets: Vec<usize>,
 }
 
+impl Default for Rows {
+    /// No rows.
+    fn default() -> Self {
+        Self { offsets: vec![0] }
+    }
+}
+
 impl Rows {
     /// Rows of the given numbers of sampled tokens.
     pub fn from_lengths(lengths: impl IntoIterator<Item = usize>) -> Self {

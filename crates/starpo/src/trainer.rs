@@ -4,11 +4,13 @@
 //! one), and how anything is computed.
 
 mod checkpoint;
+mod collecting;
 mod report;
+mod scoring;
 mod set_up;
 mod supervised;
+mod watching;
 
-use std::collections::{BTreeMap, BTreeSet};
 use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Instant;
@@ -19,26 +21,26 @@ use crate::chat_dialogue::ChatDialogue;
 use crate::config::{AdvEstimator, Config, Verify, is_due};
 use crate::context::ContextOptions;
 use crate::credit::{self, CreditInputs};
+use crate::diagnostics::gradient::gradient_analysis;
 use crate::episode::Episode;
-use crate::evaluate::evaluate;
+use crate::filter::Filtered;
 use crate::instances::{EnvTag, Group, InstanceKeys};
-use crate::kl::KlController;
 use crate::local_policy::LocalPolicy;
 use crate::metrics::Metrics;
-use crate::policy::{Policy, Sequence};
+use crate::policy::Sequence;
 use crate::progress::Progress;
-use crate::rollout::{RolloutOptions, collect};
-use crate::rollout_log::write_rollouts;
-use crate::rollout_metrics::batch_metrics;
+use crate::rollout::RolloutOptions;
 use crate::run_dir::RunDir;
-use crate::select::{needs_entropy, rollout_filter, select};
+use crate::select::{kept_spreads, needs_entropy, rollout_filter, select, stricter};
 use crate::shaping::shape;
 use crate::tensorboard::EventWriter;
 use crate::tokens::Rows;
-use crate::update::{Schedule, TrainingBatch, UpdateReport, kl_penalty, update_actor, update_critic};
+use crate::update::{Controls, Schedule, TrainingBatch, UpdateReport, update_actor, update_critic};
 
-pub use report::{Event, Observer, RunEnd, SuccessSummary, Summary, TrainError};
+use collecting::Collected;
+pub use report::{Event, GuardSummary, Observer, RunEnd, SuccessSummary, Summary, TrainError};
 pub use set_up::{limits, rollout_options};
+use watching::Snapshots;
 
 /// Warm-start instances start this many seeds after those of training, so that the two never meet in a run.
 const WARM_START_OFFSET: u64 = 1_000_000;
@@ -56,6 +58,7 @@ pub struct Trainer {
     policy: LocalPolicy,
     critic: Option<LocalPolicy>,
     reference: Option<LocalPolicy>,
+    snapshots: Option<Snapshots>,
     generation_config: Option<serde_json::Value>,
     train_plan: Vec<(EnvTag, usize)>,
     validation: Vec<Group>,
@@ -84,13 +87,13 @@ impl Trainer {
             if self.stop.load(Ordering::Relaxed) {
                 return self.interrupted();
             }
-            let stop_early = self.iteration(observe)?;
+            let mut stop_early = self.iteration(observe)?;
             let step = self.progress.iteration;
             let last = if stop_early { step } else { total };
             if is_due(self.config.trainer.test_freq, step, last) {
-                self.validate(observe)?;
+                stop_early |= self.validate(observe)?;
             }
-            if is_due(self.config.trainer.save_freq, step, last) {
+            if is_due(self.config.trainer.save_freq, step, if stop_early { step } else { total }) {
                 self.checkpoint()?;
             }
             if stop_early {
@@ -106,93 +109,81 @@ impl Trainer {
         let number = self.progress.iteration + 1;
         let mut metrics = Metrics::new();
 
-        // 1. Collect.
-        let groups = self.progress.train_seeds.next_groups(&self.train_plan, &self.validation_keys);
-        let options = self.rollout_options(false, number);
-        let episodes = collect(&mut self.policy, &self.dialogue, &self.context, &groups, &options)?;
-        let gen_seconds = began.elapsed().as_secs_f64();
-        let sampled: u64 = episodes.iter().map(|e| e.response_length() as u64).sum();
-        self.progress.generated.0 += sampled;
-        self.progress.generated.1 += gen_seconds;
-        for (name, value) in batch_metrics(&episodes) {
-            metrics.set(format!("train/{name}"), value);
-        }
-        if self.config.trainer.log_rollouts > 0 && number.is_multiple_of(self.config.trainer.log_rollouts as u64) {
-            write_rollouts(&self.run.rollouts_dir(), "train", number, &episodes)?;
-        }
-
+        // 1. Collect. What is measured here is measured on the batch as it came.
+        let mut collected = self.collect_groups(number, &mut metrics)?;
+        let solved = collected.episodes.iter().filter(|e| e.outcome.is_success()).count();
+        let success = solved as f64 / collected.episodes.len().max(1) as f64;
         if self.config.trainer.verify == Verify::Full {
-            let mismatch = self.mismatch(&episodes)?;
+            let mismatch = self.mismatch(&collected.episodes)?;
             metrics.set("rollout/mismatch_max", mismatch);
             self.progress.mismatch_max = self.progress.mismatch_max.max(mismatch);
         }
+        self.diagnose(&collected.episodes, number, &mut metrics)?;
+        self.replace_silent_groups(&mut collected, number, &mut metrics)?;
+        let Collected { groups, episodes } = collected;
 
         // 2. Select.
-        let filter = rollout_filter(&self.config)?;
+        let mut filter = rollout_filter(&self.config)?;
+        if self.progress.guard.effects.filter {
+            filter = stricter(filter, self.config.guard.filter_factor);
+        }
         let entropies = if needs_entropy(&filter) { self.mean_entropies(&episodes)? } else { Vec::new() };
         let filtered = select(&self.config, &filter, &episodes, &entropies)?;
-        for (name, value) in filtered.metrics() {
-            metrics.set(name, value);
-        }
+        metrics.extend(filtered.metrics());
         let kept: Vec<&Episode> =
             filtered.kept_rows.iter().map(|&row| &episodes[row]).filter(|e| e.trained.iter().any(|t| *t)).collect();
-        metrics.set("rollout/empty_after_filter", f64::from(u8::from(kept.is_empty())));
-
-        let mut stop_early = false;
-        if kept.is_empty() {
-            self.progress.empty_iterations += 1;
-            let limit = self.config.actor_rollout_ref.rollout.rollout_filter_empty_stop_steps;
-            stop_early = limit > 0 && self.progress.empty_iterations >= limit;
-            if stop_early {
-                metrics.set("early_stopped/empty_filtered_steps", 1.0);
-            }
-        } else {
-            self.progress.empty_iterations = 0;
+        let mut stop_early = self.count_empty(kept.is_empty(), &mut metrics);
+        let spread = metrics.get("rollout/in_group_return_std").filter(|_| self.config.trainer.early_stopping);
+        let collapsed = !kept.is_empty() && spread.is_some_and(|std| self.progress.early_stop.spread(std));
+        if collapsed {
+            metrics.set("early_stopped/reward_variance_collapse", 1.0);
+            stop_early = true;
+        } else if !kept.is_empty() {
             // 3. Credit. 4. Update.
-            self.learn(&kept, &groups, number, &mut metrics)?;
+            self.learn(&kept, &groups, &filtered, number, &mut metrics)?;
         }
-        metrics.set("rollout/consecutive_empty_after_filter_steps", self.progress.empty_iterations as f64);
 
         // 5. Watch.
         self.progress.iteration = number;
+        stop_early |= self.guard(number, success, &mut metrics, observe)?;
         let seconds = began.elapsed().as_secs_f64();
         self.progress.seconds += seconds;
-        metrics.set("timing_s/gen", gen_seconds);
+        self.progress.collapse.seconds.1 += seconds;
         metrics.set("timing_s/step", seconds);
-        metrics.set("perf/generated_tokens_per_s", sampled as f64 / gen_seconds.max(1e-9));
+        let (collapse, all) = self.progress.collapse.seconds;
+        metrics.set("collapse/time_share", collapse / all.max(1e-9));
         metrics.set("train/leaked_instances_skipped", self.progress.train_seeds.skipped as f64);
         self.record(number, &metrics)?;
         observe(Event::Iteration { iteration: number, metrics: &metrics });
         Ok(stop_early)
     }
 
+    /// Counts iterations in a row of which nothing was kept. True: there are too many.
+    fn count_empty(&mut self, empty: bool, metrics: &mut Metrics) -> bool {
+        self.progress.empty_iterations = if empty { self.progress.empty_iterations + 1 } else { 0 };
+        let limit = self.config.actor_rollout_ref.rollout.rollout_filter_empty_stop_steps;
+        let stop = empty && limit > 0 && self.progress.empty_iterations >= limit;
+        metrics.set("rollout/empty_after_filter", f64::from(u8::from(empty)));
+        metrics.set("rollout/consecutive_empty_after_filter_steps", self.progress.empty_iterations as f64);
+        if stop {
+            metrics.set("early_stopped/empty_filtered_steps", 1.0);
+        }
+        stop
+    }
+
     fn learn(
         &mut self,
         kept: &[&Episode],
         groups: &[Group],
+        filtered: &Filtered,
         number: u64,
         metrics: &mut Metrics,
     ) -> Result<(), TrainError> {
         let began = Instant::now();
         let sequences: Vec<Sequence> = kept.iter().map(|e| e.to_sequence()).collect();
         let rows = Rows::from_lengths(sequences.iter().map(Sequence::sampled_len));
-        let temperature = self.config.actor_rollout_ref.rollout.temperature as f32;
-        let wide = |v: Vec<f32>| v.into_iter().map(f64::from).collect::<Vec<f64>>();
-        let old_log_prob = if self.config.compat.train_template_tokens {
-            // Nobody sampled the template's tokens, so nothing was recorded for them.
-            wide(self.policy.score(&sequences, temperature)?.log_prob)
-        } else {
-            kept.iter().flat_map(|e| e.log_probs.iter().map(|l| f64::from(*l))).collect()
-        };
-        let ref_log_prob = match &mut self.reference {
-            Some(reference) => wide(reference.score(&sequences, temperature)?.log_prob),
-            None => Vec::new(),
-        };
-        let old_values = match &mut self.critic {
-            Some(critic) => wide(critic.score(&sequences, 1.0)?.value),
-            None => Vec::new(),
-        };
-        let token_penalty = self.kl_in_reward(&rows, &old_log_prob, &ref_log_prob, metrics);
+        let before = self.before(kept, &sequences)?;
+        let token_penalty = self.kl_in_reward(&rows, &before.old_log_prob, &before.ref_log_prob, metrics);
         let shaping = shape(&self.config, kept)?;
         metrics.merge("", &shaping.metrics);
         let estimator = self.config.algorithm.adv_estimator;
@@ -201,17 +192,17 @@ impl Trainer {
             _ => Vec::new(),
         };
         let sum_pi_squared = match estimator {
-            AdvEstimator::OptimalTokenBaseline => self.sum_pi_squared(&sequences, &old_log_prob)?,
+            AdvEstimator::OptimalTokenBaseline => self.sum_pi_squared(&sequences, &before.old_log_prob)?,
             _ => Vec::new(),
         };
         let inputs = CreditInputs {
             episodes: kept,
             rows: &rows,
-            values: &old_values,
+            values: &before.values,
             token_penalty: &token_penalty,
             shaping: &shaping.per_turn,
             greedy_returns: &greedy_returns,
-            log_prob: &old_log_prob,
+            log_prob: &before.old_log_prob,
             sum_pi_squared: &sum_pi_squared,
             groups_collected: groups.len(),
         };
@@ -219,18 +210,28 @@ impl Trainer {
         let batch = TrainingBatch {
             sequences,
             rows,
-            old_log_prob,
-            ref_log_prob,
+            old_log_prob: before.old_log_prob,
+            ref_log_prob: before.ref_log_prob,
+            anchor_log_prob: before.anchor_log_prob,
+            turns: kept.iter().flat_map(|e| e.turn_of_trained_tokens()).collect(),
             advantages: credit.advantages,
-            old_values,
+            old_values: before.values,
             value_targets: credit.value_targets,
         };
         metrics.set("train/batch_size", batch.sequences.len() as f64);
         metrics.set("timing_s/adv", began.elapsed().as_secs_f64());
-        self.update(&batch, number, metrics)
+        let labels: Vec<usize> = kept.iter().map(|e| e.group).collect();
+        self.update(&batch, &labels, &kept_spreads(filtered), number, metrics)
     }
 
-    fn update(&mut self, batch: &TrainingBatch, number: u64, metrics: &mut Metrics) -> Result<(), TrainError> {
+    fn update(
+        &mut self,
+        batch: &TrainingBatch,
+        groups: &[usize],
+        group_std: &[(usize, f64)],
+        number: u64,
+        metrics: &mut Metrics,
+    ) -> Result<(), TrainError> {
         let total_iterations = self.config.trainer.total_training_steps.max(1);
         let schedule = |done: u64, iteration: u64| Schedule {
             done,
@@ -247,10 +248,25 @@ impl Trainer {
         if number <= self.config.trainer.critic_warmup {
             return Ok(());
         }
+        let seed = self.config.seed.wrapping_add(number);
+        let actor = &self.config.actor_rollout_ref.actor;
+        let effects = self.progress.guard.effects;
+        let controls = Controls {
+            lr_scale: effects.lr_scale,
+            entropy_coeff: self.progress.entropy.coeff(actor) + effects.entropy_coeff,
+            turn_entropy: self.progress.entropy.reference(),
+            anchor_coef: effects.anchor_coef,
+        };
+        if self.config.trainer.gradient_analysis_due(number) {
+            let began = Instant::now();
+            let (policy, config) = (&mut self.policy, &self.config);
+            metrics.merge("", &gradient_analysis(policy, batch, groups, group_std, config, &controls, seed)?);
+            metrics.set("timing_s/gradient_analysis", began.elapsed().as_secs_f64());
+        }
         let began = Instant::now();
         let schedule = schedule(self.progress.actor_steps, number);
-        let seed = self.config.seed.wrapping_add(number);
-        let report: UpdateReport = update_actor(&mut self.policy, batch, &self.config, schedule, seed)?;
+        let report: UpdateReport = update_actor(&mut self.policy, batch, &self.config, &controls, schedule, seed)?;
+        self.progress.entropy.update(actor, &report.turn_entropy);
         let seconds = began.elapsed().as_secs_f64();
         self.progress.actor_steps += report.steps;
         self.progress.trained.0 += report.tokens;
@@ -263,100 +279,8 @@ impl Trainer {
         Ok(())
     }
 
-    /// The KL penalty of each token, by the present coefficient, which is then moved.
-    fn kl_in_reward(&mut self, rows: &Rows, log_prob: &[f64], reference: &[f64], metrics: &mut Metrics) -> Vec<f64> {
-        let algorithm = &self.config.algorithm;
-        if !algorithm.use_kl_in_reward || reference.is_empty() {
-            return Vec::new();
-        }
-        let penalty = kl_penalty(algorithm.kl_penalty);
-        let kl: Vec<f64> = log_prob.iter().zip(reference).map(|(l, r)| penalty.value(*l, *r)).collect();
-        let mean = kl.iter().sum::<f64>() / kl.len().max(1) as f64;
-        let coef = self.progress.kl_coef;
-        metrics.set("actor/reward_kl_penalty", mean);
-        metrics.set("actor/reward_kl_penalty_coeff", coef);
-        if algorithm.kl_ctrl.kind == crate::config::KlCtrlType::Adaptive {
-            let (target, horizon) = (algorithm.kl_ctrl.target_kl, algorithm.kl_ctrl.horizon);
-            let mut controller = KlController::Adaptive { coef, target, horizon };
-            controller.update(mean, rows.len());
-            self.progress.kl_coef = controller.coef();
-        }
-        kl.into_iter().map(|k| coef * k).collect()
-    }
-
-    /// ReMax: what a greedy episode on the instance of each kept episode brings.
-    fn greedy_returns(&mut self, kept: &[&Episode], groups: &[Group], number: u64) -> Result<Vec<f64>, TrainError> {
-        let labels: BTreeSet<usize> = kept.iter().map(|e| e.group).collect();
-        let instances: Vec<Group> = labels.iter().map(|label| groups[*label].clone()).collect();
-        let options = RolloutOptions { group_size: 1, temperature: 0.0, ..self.rollout_options(false, number) };
-        let episodes = collect(&mut self.policy, &self.dialogue, &self.context, &instances, &options)?;
-        let returns: BTreeMap<usize, f64> =
-            labels.into_iter().zip(episodes.iter().map(Episode::total_return)).collect();
-        Ok(kept.iter().map(|e| returns.get(&e.group).copied().unwrap_or(0.0)).collect())
-    }
-
-    /// Σ π² of the distribution each sampled token was drawn from. Twice the log-probability at temperature T less the
-    /// one at T/2 is log Z(T/2) − 2 log Z(T), which is its logarithm: logits are not needed.
-    fn sum_pi_squared(&mut self, sequences: &[Sequence], log_prob: &[f64]) -> Result<Vec<f64>, TrainError> {
-        let temperature = self.config.actor_rollout_ref.rollout.temperature as f32;
-        let half = self.policy.score(sequences, 0.5 * temperature)?.log_prob;
-        Ok(log_prob.iter().zip(half).map(|(l, h)| (2.0 * l - f64::from(h)).exp().min(1.0)).collect())
-    }
-
-    /// Largest difference between what was recorded while sampling and what scoring the whole episodes gives; NaN where
-    /// either is one.
-    fn mismatch(&mut self, episodes: &[Episode]) -> Result<f64, TrainError> {
-        let played: Vec<&Episode> = episodes.iter().filter(|e| !e.log_probs.is_empty()).collect();
-        let sequences: Vec<Sequence> = played.iter().map(|e| e.to_sequence()).collect();
-        let temperature = self.config.actor_rollout_ref.rollout.temperature as f32;
-        let scores = self.policy.score(&sequences, temperature)?;
-        let recorded = played.iter().flat_map(|e| &e.log_probs);
-        let differences = recorded.zip(&scores.log_prob).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
-        Ok(differences.fold(0.0, |max, d| if d > max || d.is_nan() { d } else { max }))
-    }
-
-    /// Mean token entropy of each episode under the present policy.
-    fn mean_entropies(&mut self, episodes: &[Episode]) -> Result<Vec<f64>, TrainError> {
-        let sequences: Vec<Sequence> = episodes.iter().map(Episode::to_sequence).collect();
-        let rows = Rows::from_lengths(sequences.iter().map(Sequence::sampled_len));
-        let temperature = self.config.actor_rollout_ref.rollout.temperature as f32;
-        let scores = self.policy.score(&sequences, temperature)?;
-        let entropy: Vec<f64> = scores.entropy.iter().map(|h| f64::from(*h)).collect();
-        Ok(rows.ranges().map(|r| crate::tokens::mean(&entropy[r])).collect())
-    }
-
     fn rollout_options(&self, validation: bool, iteration: u64) -> RolloutOptions {
         rollout_options(&self.config, validation, iteration)
-    }
-
-    fn validate(&mut self, observe: &mut Observer<'_>) -> Result<(), TrainError> {
-        let began = Instant::now();
-        let iteration = self.progress.iteration;
-        // The same streams every time: evaluations differ by the weights alone.
-        let options = self.rollout_options(true, EVAL_STREAM);
-        let (policy, groups) = (&mut self.policy, &self.validation);
-        let floor_and_ceiling = self.progress.baselines;
-        let (report, episodes) = evaluate(policy, &self.dialogue, &self.context, groups, &options, floor_and_ceiling)?;
-        write_rollouts(&self.run.rollouts_dir(), "val", iteration, &episodes)?;
-        let mut metrics = Metrics::new();
-        for (name, value) in &report.metrics {
-            metrics.set(format!("val-env/{name}"), *value);
-        }
-        metrics.set("val/success", report.score.success);
-        metrics.set("timing_s/testing", began.elapsed().as_secs_f64());
-        self.record(iteration, &metrics)?;
-        self.progress.seconds += began.elapsed().as_secs_f64();
-        observe(Event::Evaluated { iteration, report: &report });
-        self.progress.latest_eval = Some(report);
-        Ok(())
-    }
-
-    fn record(&mut self, step: u64, metrics: &Metrics) -> Result<(), TrainError> {
-        self.run.append_metrics(step, metrics)?;
-        if let Some(events) = &mut self.events {
-            events.write(step, metrics)?;
-        }
-        Ok(())
     }
 
     /// The run's folder.

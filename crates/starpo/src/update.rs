@@ -3,20 +3,25 @@
 //! What is here: losses put together from [`crate::loss`], [`crate::kl`] and [`crate::aggregate`], for the actor and
 //! for the critic. Every normaliser is that of the whole mini-batch, so micro-batches never change a result.
 
-use crate::aggregate::{LossAggMode, Normalizer};
-use crate::config::{self, Config, PolicyLossMode};
-use crate::kl::{KlEstimator, KlPenalty, kl_loss};
-use crate::loss::{
-    self, CispoOptions, ClipCovOptions, GmpoOptions, GspoOptions, LossError, LossMetrics, PolicyInputs, PolicyLoss,
-    PpoOptions, SapoOptions, ValueInputs,
-};
-use crate::metrics::{Accumulators, Metrics};
-use crate::policy::{OptimizerStep, Policy, PolicyError, Sequence, TokenGrads, TokenScores};
-use crate::tokens::Rows;
+mod mini_batch;
+#[cfg(test)]
+#[path = "update_tests.rs"]
+mod tests;
+
 use ragen_model::trainable::AdamW;
 
+use crate::aggregate::{LossAggMode, Normalizer};
+use crate::config::{self, Config};
+use crate::loss::{self, LossError, LossMetrics, ValueInputs};
+use crate::metrics::{Accumulators, Metrics};
+use crate::policy::{OptimizerStep, Policy, PolicyError, Sequence, TokenGrads};
+use crate::tokens::Rows;
+pub use mini_batch::kl_penalty;
+pub(crate) use mini_batch::{MiniBatch, Terms, Totals};
+use mini_batch::{mini_batches, narrow};
+
 /// The kept episodes as the update sees them. All token lists are flat, in the order of the rows.
-#[derive(Clone, Debug)]
+#[derive(Clone, Debug, Default)]
 pub struct TrainingBatch {
     /// One sequence per episode.
     pub sequences: Vec<Sequence>,
@@ -26,12 +31,40 @@ pub struct TrainingBatch {
     pub old_log_prob: Vec<f64>,
     /// Log-probabilities under the reference policy; empty when no term reads them.
     pub ref_log_prob: Vec<f64>,
+    /// Log-probabilities under the last healthy policy; empty unless a guard pulls towards it.
+    pub anchor_log_prob: Vec<f64>,
+    /// The turn that each token belongs to, from 0; empty when no term asks for it.
+    pub turns: Vec<usize>,
     /// Advantages.
     pub advantages: Vec<f64>,
     /// The critic's values before the update; empty without a critic.
     pub old_values: Vec<f64>,
     /// Targets of the values; empty without a critic.
     pub value_targets: Vec<f64>,
+}
+
+impl TrainingBatch {
+    /// The same for some of the rows, in the order given.
+    pub fn rows_subset(&self, rows: &[usize]) -> Self {
+        let pick = |values: &[f64]| -> Vec<f64> {
+            if values.is_empty() {
+                return Vec::new();
+            }
+            rows.iter().flat_map(|row| values[self.rows.range(*row)].iter().copied()).collect()
+        };
+        let turns = |row: &usize| self.turns.get(self.rows.range(*row)).unwrap_or_default().iter().copied();
+        Self {
+            sequences: rows.iter().map(|row| self.sequences[*row].clone()).collect(),
+            rows: Rows::from_lengths(rows.iter().map(|row| self.rows.row_len(*row))),
+            old_log_prob: pick(&self.old_log_prob),
+            ref_log_prob: pick(&self.ref_log_prob),
+            anchor_log_prob: pick(&self.anchor_log_prob),
+            turns: rows.iter().flat_map(turns).collect(),
+            advantages: pick(&self.advantages),
+            old_values: pick(&self.old_values),
+            value_targets: pick(&self.value_targets),
+        }
+    }
 }
 
 /// What can go wrong in an update.
@@ -56,6 +89,30 @@ pub struct UpdateReport {
     pub steps: u64,
     /// Tokens that went through a backward pass, given ones included.
     pub tokens: u64,
+    /// Sum of entropies and number of tokens, per turn of the episode.
+    pub turn_entropy: Vec<(f64, f64)>,
+}
+
+/// What the state of the run adds to the configuration, for one update.
+#[derive(Clone, Debug, PartialEq)]
+pub struct Controls {
+    /// Factor of the learning rate.
+    pub lr_scale: f64,
+    /// Weight of the entropy bonus.
+    pub entropy_coeff: f64,
+    /// Mean entropy of each turn of an episode over past updates, which the entropy band lies around; `None` or missing
+    /// where there is no past.
+    pub turn_entropy: Vec<Option<f64>>,
+    /// Weight of the pull towards the last healthy policy.
+    pub anchor_coef: f64,
+}
+
+impl Controls {
+    /// What the configuration alone says.
+    pub fn of(config: &Config) -> Self {
+        let entropy_coeff = config.actor_rollout_ref.actor.entropy_coeff;
+        Self { lr_scale: 1.0, entropy_coeff, turn_entropy: Vec::new(), anchor_coef: 0.0 }
+    }
 }
 
 /// Which optimiser step of the whole run comes next, of how many.
@@ -75,6 +132,7 @@ pub fn update_actor(
     policy: &mut dyn Policy,
     batch: &TrainingBatch,
     config: &Config,
+    controls: &Controls,
     schedule: Schedule,
     seed: u64,
 ) -> Result<UpdateReport, UpdateError> {
@@ -83,6 +141,7 @@ pub fn update_actor(
     let mut report = UpdateReport::default();
     let mut sums = Accumulators::new();
     let mut losses = LossMetrics::default();
+    let mut ratio_range = (f64::INFINITY, f64::NEG_INFINITY);
     for epoch in 0..actor.ppo_epochs {
         for range in mini_batches(batch.rows.len(), actor.ppo_mini_batch_size) {
             let mini = MiniBatch::new(batch, range.clone(), config);
@@ -94,7 +153,9 @@ pub fn update_actor(
                 indices,
                 scores,
                 config,
+                controls,
                 &marks,
+                Terms::ALL,
                 &mut totals,
             ) {
                 Ok(grads) => grads,
@@ -110,17 +171,27 @@ pub fn update_actor(
             if first {
                 report.mismatch_max = totals.mismatch_max;
             }
-            let lr = actor.optim.lr_at(schedule.done + report.steps, schedule.total);
+            let lr = controls.lr_scale * actor.optim.lr_at(schedule.done + report.steps, schedule.total);
             let step = policy.step(optimizer_step(&actor.optim, lr, actor.grad_clip))?;
             report.steps += 1;
             report.tokens += mini.sequences().iter().map(|s| s.tokens.len() as u64).sum::<u64>();
             losses.add(&totals.policy);
+            let n = totals.policy.tokens.max(1.0);
             sums.add("actor/pg_loss", totals.pg_loss);
-            sums.add("actor/entropy", totals.entropy / totals.policy.tokens.max(1.0));
+            sums.add("actor/entropy", totals.entropy / n);
             sums.add("actor/entropy_loss", totals.entropy_aggregated);
             if actor.use_kl_loss {
                 sums.add("actor/kl_loss", totals.kl_loss);
+                sums.add("actor/kl_coef", actor.kl_loss_coef);
             }
+            if controls.anchor_coef > 0.0 {
+                sums.add("actor/anchor_kl", totals.anchor_kl);
+            }
+            if totals.policy.tokens > 0.0 {
+                sums.add_weighted("actor/ratio_mean", totals.ratio.sum / n, n);
+                ratio_range = (totals.ratio.min.min(ratio_range.0), totals.ratio.max.max(ratio_range.1));
+            }
+            merge_turns(&mut report.turn_entropy, &totals.turn_entropy);
             sums.add("actor/grad_norm", step.grad_norm);
             sums.add("actor/lr", lr);
             sums.add("actor/skipped_steps", f64::from(u8::from(!step.applied)));
@@ -134,6 +205,11 @@ pub fn update_actor(
     report.metrics.set("actor/pg_clipfrac_lower", losses.pg_clipfrac_lower());
     report.metrics.set("actor/ppo_kl", losses.ppo_kl());
     report.metrics.set("actor/mismatch_max", report.mismatch_max);
+    if ratio_range.0 <= ratio_range.1 {
+        report.metrics.set("actor/ratio_min", ratio_range.0);
+        report.metrics.set("actor/ratio_max", ratio_range.1);
+    }
+    report.metrics.set("actor/entropy_coeff", controls.entropy_coeff);
     Ok(report)
 }
 
@@ -206,190 +282,11 @@ pub fn optimizer_step(optim: &config::Optim, lr: f64, grad_clip: f64) -> Optimiz
     OptimizerStep { adamw, grad_clip }
 }
 
-/// Consecutive ranges of at most `size` rows.
-fn mini_batches(rows: usize, size: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
-    let size = size.max(1);
-    (0..rows).step_by(size).map(move |start| start..(start + size).min(rows))
-}
-
-fn narrow(values: &[f64]) -> Vec<f32> {
-    values.iter().map(|v| *v as f32).collect()
-}
-
-/// Sums over a mini-batch.
-#[derive(Default)]
-struct Totals {
-    policy: LossMetrics,
-    pg_loss: f64,
-    entropy: f64,
-    entropy_aggregated: f64,
-    kl_loss: f64,
-    mismatch_max: f64,
-}
-
-/// Tokens that covariance-based losses treat differently; empty otherwise.
-type Marks = Vec<bool>;
-
-struct MiniBatch<'a> {
-    batch: &'a TrainingBatch,
-    range: std::ops::Range<usize>,
-    normalizer: Normalizer,
-}
-
-impl<'a> MiniBatch<'a> {
-    fn new(batch: &'a TrainingBatch, range: std::ops::Range<usize>, config: &Config) -> Self {
-        let mode = aggregation(config);
-        let normalizer = Normalizer::new(mode, range.clone().map(|row| batch.rows.row_len(row)));
-        Self { batch, range, normalizer }
+fn merge_turns(sums: &mut Vec<(f64, f64)>, more: &[(f64, f64)]) {
+    if sums.len() < more.len() {
+        sums.resize(more.len(), (0.0, 0.0));
     }
-
-    fn sequences(&self) -> &'a [Sequence] {
-        &self.batch.sequences[self.range.clone()]
-    }
-
-    fn lengths(&self) -> impl Iterator<Item = usize> + '_ {
-        self.range.clone().map(|row| self.batch.rows.row_len(row))
-    }
-
-    /// The rows of a micro-batch, given by indices into the mini-batch.
-    fn rows_of(&self, indices: &[usize]) -> Rows {
-        Rows::from_lengths(indices.iter().map(|i| self.batch.rows.row_len(self.range.start + i)))
-    }
-
-    /// The values of a micro-batch's tokens; empty for an empty list.
-    fn gather(&self, indices: &[usize], per_token: &[f64]) -> Vec<f64> {
-        if per_token.is_empty() {
-            return Vec::new();
-        }
-        indices.iter().flat_map(|i| per_token[self.batch.rows.range(self.range.start + i)].iter().copied()).collect()
-    }
-
-    /// The marks of a micro-batch's tokens, `marks` being those of the mini-batch.
-    fn gather_marks(&self, indices: &[usize], marks: &Marks) -> Marks {
-        let first = self.batch.rows.range(self.range.start).start;
-        let rows = indices.iter().map(|i| self.batch.rows.range(self.range.start + i));
-        rows.flat_map(|r| marks[r.start - first..r.end - first].iter().copied()).collect()
-    }
-
-    fn actor_loss(
-        &self,
-        indices: &[usize],
-        scores: &TokenScores,
-        config: &Config,
-        marks: &Marks,
-        totals: &mut Totals,
-    ) -> Result<TokenGrads, LossError> {
-        let actor = &config.actor_rollout_ref.actor;
-        let rows = self.rows_of(indices);
-        let log_prob: Vec<f64> = scores.log_prob.iter().map(|v| f64::from(*v)).collect();
-        let entropy: Vec<f64> = scores.entropy.iter().map(|v| f64::from(*v)).collect();
-        let old = self.gather(indices, &self.batch.old_log_prob);
-        let advantage = self.gather(indices, &self.batch.advantages);
-        let weight = self.normalizer.weights(&rows);
-        for (a, b) in log_prob.iter().zip(&old) {
-            totals.mismatch_max = totals.mismatch_max.max((a - b).abs());
-        }
-        let inputs = PolicyInputs::new(&log_prob, &old, &advantage, &weight);
-        let policy = policy_loss(&rows, &inputs, config, &self.gather_marks(indices, marks))?;
-        totals.pg_loss += policy.loss;
-        totals.policy.add(&policy.metrics);
-        totals.entropy += entropy.iter().sum::<f64>();
-        let mut d_log_prob = policy.d_log_prob;
-        let bonus = loss::entropy_bonus(&entropy, &weight, actor.entropy_coeff)?;
-        totals.entropy_aggregated += bonus.entropy;
-        if actor.use_kl_loss {
-            let reference = self.gather(indices, &self.batch.ref_log_prob);
-            let term = kl_loss(&log_prob, &reference, &weight, kl_penalty(actor.kl_loss_type))?;
-            totals.kl_loss += term.loss;
-            d_log_prob.iter_mut().zip(&term.d_log_prob).for_each(|(d, k)| *d += actor.kl_loss_coef * k);
-        }
-        let d_entropy = if actor.entropy_coeff == 0.0 { Vec::new() } else { narrow(&bonus.d_entropy) };
-        Ok(TokenGrads { log_prob: narrow(&d_log_prob), entropy: d_entropy, value: Vec::new() })
-    }
-
-    /// Clip-Cov and KL-Cov choose tokens over the whole mini-batch, which takes a scoring pass of its own.
-    fn covariance_marks(
-        &self,
-        policy: &mut dyn Policy,
-        config: &Config,
-        temperature: f32,
-        seed: u64,
-        step: u64,
-    ) -> Result<Marks, UpdateError> {
-        let setting = &config.actor_rollout_ref.actor.policy_loss;
-        if !matches!(setting.loss_mode, PolicyLossMode::ClipCov | PolicyLossMode::KlCov) {
-            return Ok(vec![false; self.lengths().sum()]);
-        }
-        let scores = policy.score(self.sequences(), temperature)?;
-        let log_prob: Vec<f64> = scores.log_prob.iter().map(|v| f64::from(*v)).collect();
-        let all: Vec<usize> = (0..self.range.len()).collect();
-        let (old, advantage) = (self.gather(&all, &self.batch.old_log_prob), self.gather(&all, &self.batch.advantages));
-        let covariance = loss::covariances(&advantage, &log_prob)?;
-        if setting.loss_mode == PolicyLossMode::KlCov {
-            return Ok(loss::kl_cov_select(&covariance, setting.kl_cov_ratio));
-        }
-        let weight = self.normalizer.weights(&self.rows_of(&all));
-        let inputs = PolicyInputs::new(&log_prob, &old, &advantage, &weight);
-        let mut draw = 0u64;
-        let below = |n: usize| {
-            draw += 1;
-            (crate::rollout::sampling_seed(seed, step, draw, 0x636F76) % n.max(1) as u64) as usize
-        };
-        Ok(loss::clip_cov_select(&inputs, &covariance, &clip_cov_options(config), below)?)
-    }
-}
-
-/// How the actor's token losses become one number.
-fn aggregation(config: &Config) -> LossAggMode {
-    let length = (config.agent_proxy.max_turn * config.actor_rollout_ref.rollout.response_length) as f64;
-    match config.actor_rollout_ref.actor.loss_agg_mode {
-        // With a micro-batch of one sequence the reference's token mean is a mean of sequence means.
-        config::LossAggMode::TokenMean if config.compat.per_micro_batch_token_mean => LossAggMode::SeqMeanTokenMean,
-        config::LossAggMode::TokenMean => LossAggMode::TokenMean,
-        config::LossAggMode::SeqMeanTokenSum => LossAggMode::SeqMeanTokenSum,
-        config::LossAggMode::SeqMeanTokenMean => LossAggMode::SeqMeanTokenMean,
-        config::LossAggMode::SeqMeanTokenSumNorm => LossAggMode::SeqMeanTokenSumNorm { length },
-        config::LossAggMode::SeqMeanTokenSumConst => LossAggMode::SeqMeanTokenSumConst { length },
-    }
-}
-
-/// The estimator that a configuration names.
-pub fn kl_penalty(kind: config::KlType) -> KlPenalty {
-    kind.name().parse().unwrap_or(KlPenalty { estimator: KlEstimator::K3, straight_through: false })
-}
-
-fn clip_cov_options(config: &Config) -> ClipCovOptions {
-    let actor = &config.actor_rollout_ref.actor;
-    let setting = &actor.policy_loss;
-    ClipCovOptions {
-        clip_ratio_low: actor.clip_ratio_low,
-        clip_ratio_high: actor.clip_ratio_high,
-        clip_cov_ratio: setting.clip_cov_ratio,
-        clip_cov_lb: setting.clip_cov_lb,
-        clip_cov_ub: setting.clip_cov_ub,
-    }
-}
-
-fn policy_loss(
-    rows: &Rows,
-    inputs: &PolicyInputs<'_>,
-    config: &Config,
-    marks: &Marks,
-) -> Result<PolicyLoss, LossError> {
-    let actor = &config.actor_rollout_ref.actor;
-    let setting = &actor.policy_loss;
-    let (clip_ratio_low, clip_ratio_high) = (actor.clip_ratio_low, actor.clip_ratio_high);
-    match setting.loss_mode {
-        PolicyLossMode::Vanilla => {
-            let clip_ratio_c = Some(actor.clip_ratio_c);
-            loss::ppo(inputs, &PpoOptions { clip_ratio_low, clip_ratio_high, clip_ratio_c })
-        }
-        PolicyLossMode::Gspo => loss::gspo(rows, inputs, &GspoOptions { clip_ratio_low, clip_ratio_high }),
-        PolicyLossMode::Sapo => loss::sapo(inputs, &SapoOptions { tau_pos: setting.tau_pos, tau_neg: setting.tau_neg }),
-        PolicyLossMode::Cispo => loss::cispo(inputs, &CispoOptions { clip_ratio_low, clip_ratio_high }),
-        PolicyLossMode::GeoMean => loss::gmpo(rows, inputs, &GmpoOptions { clip_ratio_low, clip_ratio_high }),
-        PolicyLossMode::Gpg => loss::policy_gradient(inputs),
-        PolicyLossMode::ClipCov => loss::clip_cov(inputs, marks, &clip_cov_options(config)),
-        PolicyLossMode::KlCov => loss::kl_cov(inputs, marks, setting.ppo_kl_coef),
+    for (sum, more) in sums.iter_mut().zip(more) {
+        *sum = (sum.0 + more.0, sum.1 + more.1);
     }
 }

@@ -9,6 +9,7 @@ pub mod play;
 mod progress;
 mod run_folder;
 pub mod score;
+pub mod study;
 pub mod tokenizer;
 pub mod train;
 pub mod warm_start;

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use indicatif::{ProgressBar, ProgressDrawTarget, ProgressStyle};
 use ragen_starpo::config::{Config, Logger};
+use ragen_starpo::guard::Change;
 use ragen_starpo::metrics::Metrics;
 use ragen_starpo::trainer::Event;
 
@@ -75,8 +76,23 @@ impl RunProgress {
                 ));
                 self.training_since.get_or_insert((Instant::now(), *iteration));
             }
+            Event::Guard { iteration, change } => self.guard(*iteration, change),
             Event::Iteration { iteration, metrics } => self.iteration(*iteration, metrics),
         }
+    }
+
+    fn guard(&self, iteration: u64, change: &Change) {
+        let action = match (change.action, change.only_observed) {
+            (None, _) => String::new(),
+            (Some(rung), false) => format!("  intervention: {rung}"),
+            (Some(rung), true) => format!("  would intervene: {rung} (guard.mode is observe)"),
+        };
+        self.say(&format!(
+            "guard after iteration {iteration}  {} → {}{action}  {}",
+            change.from.name(),
+            change.to.name(),
+            change.reason
+        ));
     }
 
     fn iteration(&mut self, iteration: u64, metrics: &Metrics) {

@@ -249,6 +249,16 @@ fn print_summary(summary: &Summary, seen: &Seen, folder: &Path) {
     let mut facts = Table::default();
     let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
     fact("iterations", format!("{} after {} warm-start steps", summary.iterations, summary.warm_start_steps));
+    let guard = &summary.guard;
+    if guard.warnings > 0 {
+        fact(
+            "guard",
+            format!(
+                "{} warnings, {} interventions, {} of them rollbacks; see events.jsonl",
+                guard.warnings, guard.interventions, guard.rollbacks
+            ),
+        );
+    }
     fact("wall time", duration(summary.seconds));
     fact(
         "tokens/s",

@@ -4,5 +4,6 @@ mod bits;
 mod games;
 mod models;
 mod runs;
+mod studies;
 mod support;
 mod wrong_input;

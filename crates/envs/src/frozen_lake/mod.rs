@@ -16,8 +16,9 @@ pub use plan::{HORIZON, Policy};
 use rand_core::Rng;
 use serde_json::Value;
 
+use crate::claims::{self, Role};
 use crate::rng::NumpyGenerator;
-use crate::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};
+use crate::{Agreement, DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};
 
 /// Registry name.
 pub const ENV_TYPE: &str = "frozen_lake";
@@ -186,6 +187,26 @@ impl Environment for FrozenLake {
     fn optimum(&self, actions_left: usize) -> Option<f64> {
         let episode = self.episode.as_ref()?;
         Some(Policy::optimal(&episode.lake, self.success_rate(), actions_left).value(episode.player))
+    }
+
+    fn check_reasoning(&self, reasoning: &str, actions: &[String]) -> Option<Agreement> {
+        let Episode { lake, player, .. } = self.episode.as_ref()?;
+        let claims = claims::read(reasoning);
+        let mut agreement = Agreement::default();
+        for (role, (row, col)) in claims.positions {
+            let cell = (row < lake.size() && col < lake.size()).then(|| row * lake.size() + col);
+            agreement.count(match role {
+                Role::Player => cell == Some(*player),
+                Role::Target => cell == Some(lake.goal()),
+                Role::Hole => cell.is_some_and(|cell| lake.tile(cell) == Tile::Hole),
+                Role::Box => false,
+                Role::Plan => continue,
+            });
+        }
+        if let (Some(announced), Some(action)) = (claims.first_move, actions.first()) {
+            agreement.count(action.eq_ignore_ascii_case(announced));
+        }
+        Some(agreement)
     }
 
     fn demonstrate(

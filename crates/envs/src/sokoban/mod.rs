@@ -18,7 +18,8 @@ pub use config::{INSTRUCTION, INSTRUCTION_COORD, SokobanConfig};
 use rand_core::Rng;
 use serde_json::Value;
 
-use crate::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};
+use crate::claims::{self, Role};
+use crate::{Agreement, DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};
 
 /// Registry name.
 pub const ENV_TYPE: &str = "sokoban";
@@ -145,6 +146,26 @@ impl Environment for Sokoban {
     fn optimum(&self, actions_left: usize) -> Option<f64> {
         let solved = self.board.as_ref().is_some_and(Board::solved);
         Some(if solved || !self.plan(actions_left).is_empty() { 1.0 } else { 0.0 })
+    }
+
+    fn check_reasoning(&self, reasoning: &str, actions: &[String]) -> Option<Agreement> {
+        let board = self.board.as_ref()?;
+        let claims = claims::read(reasoning);
+        let mut agreement = Agreement::default();
+        for (role, (row, col)) in claims.positions {
+            let cell = (row < board.rows() && col < board.cols()).then(|| row * board.cols() + col);
+            agreement.count(match role {
+                Role::Player => cell == Some(board.player()),
+                Role::Box => cell.is_some_and(|cell| board.box_cells().any(|c| c == cell)),
+                Role::Target => cell.is_some_and(|cell| board.fixed()[cell] == Cell::Target),
+                Role::Hole => false,
+                Role::Plan => continue,
+            });
+        }
+        if let (Some(announced), Some(action)) = (claims.first_move, actions.first()) {
+            agreement.count(action.eq_ignore_ascii_case(announced));
+        }
+        Some(agreement)
     }
 
     fn demonstrate(

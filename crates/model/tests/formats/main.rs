@@ -7,6 +7,7 @@ mod gguf_writer;
 mod quant;
 mod safetensors;
 mod smollm2;
+mod state;
 mod tokenizer;
 
 use std::path::PathBuf;

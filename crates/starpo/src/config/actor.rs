@@ -90,6 +90,63 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// What leaving the entropy band costs.
+    pub enum BandPenaltyKind {
+        /// The distance to the band. It has a gradient; the published code has not.
+        Hinge = "hinge",
+        /// A constant, as published: it moves the reported loss and nothing else.
+        Constant = "constant",
+    }
+}
+
+/// An entropy bonus whose weight follows a target (Skywork-OR1, arXiv 2505.22312): on while the entropy is at most the
+/// target, growing by `delta` an iteration, and shrinking while it is above.
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct AdaptiveEntropyConfig {
+    /// Use it, in place of `entropy_coeff`. Default false.
+    pub enable: bool,
+    /// Entropy aimed at, nats per token. Default 0.2.
+    pub target: f64,
+    /// Smallest weight, and the first. Default 0.
+    pub min: f64,
+    /// Largest weight. Default 0.01.
+    pub max: f64,
+    /// Step of the weight per iteration. Default 0.0005.
+    pub delta: f64,
+}
+
+impl Default for AdaptiveEntropyConfig {
+    fn default() -> Self {
+        Self { enable: false, target: 0.2, min: 0.0, max: 0.01, delta: 0.0005 }
+    }
+}
+
+/// A penalty on tokens whose entropy leaves a band around the running mean of their turn (EPO, arXiv 2509.22576).
+#[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
+#[serde(default, deny_unknown_fields)]
+pub struct EntropyBand {
+    /// Use it. Default false.
+    pub enable: bool,
+    /// Weight of the penalty. Default 0.01.
+    pub coeff: f64,
+    /// Lower edge over the running mean. Default 0.8.
+    pub kappa_l: f64,
+    /// Upper edge over the running mean. Default 1.2.
+    pub kappa_r: f64,
+    /// What leaving costs. Default hinge.
+    pub penalty: BandPenaltyKind,
+    /// The constant of `penalty: constant`. Default 0.1.
+    pub cost: f64,
+}
+
+impl Default for EntropyBand {
+    fn default() -> Self {
+        Self { enable: false, coeff: 0.01, kappa_l: 0.8, kappa_r: 1.2, penalty: BandPenaltyKind::Hinge, cost: 0.1 }
+    }
+}
+
 /// The surrogate and the parameters that only some surrogates read.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -136,6 +193,10 @@ pub struct Actor {
     pub use_ref: bool,
     /// Weight of the entropy bonus. Default 0 (RAGEN: 0.001).
     pub entropy_coeff: f64,
+    /// A weight that follows a target entropy instead.
+    pub adaptive_entropy: AdaptiveEntropyConfig,
+    /// A penalty on leaving a band of entropies.
+    pub entropy_band: EntropyBand,
     /// Add a KL term to the loss. Default false.
     pub use_kl_loss: bool,
     /// Weight of the KL term. Default 0.
@@ -177,6 +238,8 @@ impl Default for Actor {
         Self {
             use_ref: false,
             entropy_coeff: 0.0,
+            adaptive_entropy: AdaptiveEntropyConfig::default(),
+            entropy_band: EntropyBand::default(),
             use_kl_loss: false,
             kl_loss_coef: 0.0,
             kl_loss_type: KlType::K3,
@@ -210,6 +273,7 @@ impl Actor {
         problems.require(self.entropy_coeff.is_finite(), || {
             format!("`{}` must be a finite number, found {}", key("entropy_coeff"), self.entropy_coeff)
         });
+        self.check_entropy(section, problems);
         problems.non_negative(&key("kl_loss_coef"), self.kl_loss_coef);
         problems.require(self.use_kl_loss || self.kl_loss_coef == 0.0, || {
             format!(
@@ -251,5 +315,42 @@ impl Actor {
         problems.at_least_one(&key("ppo_max_token_len_per_gpu"), self.ppo_max_token_len_per_gpu);
         problems.non_negative(&key("memory_limit_gib"), self.memory_limit_gib);
         self.optim.check(&key("optim"), problems);
+    }
+
+    fn check_entropy(&self, section: &str, problems: &mut Problems) {
+        let key = |name: &str| format!("{section}.{name}");
+        let adaptive = &self.adaptive_entropy;
+        problems.require(!adaptive.enable || self.entropy_coeff == 0.0, || {
+            format!(
+                "`{}` sets the weight of the entropy bonus, and so does `{}`, which is {}: set it to 0",
+                key("adaptive_entropy.enable"),
+                key("entropy_coeff"),
+                self.entropy_coeff
+            )
+        });
+        problems.non_negative(&key("adaptive_entropy.target"), adaptive.target);
+        problems.non_negative(&key("adaptive_entropy.min"), adaptive.min);
+        problems.positive(&key("adaptive_entropy.delta"), adaptive.delta);
+        problems.require(adaptive.max.is_finite() && adaptive.max >= adaptive.min, || {
+            format!(
+                "`{}` must be at least `min` ({}), found {}",
+                key("adaptive_entropy.max"),
+                adaptive.min,
+                adaptive.max
+            )
+        });
+        let band = &self.entropy_band;
+        problems.non_negative(&key("entropy_band.coeff"), band.coeff);
+        problems.non_negative(&key("entropy_band.cost"), band.cost);
+        let around = (0.0..=1.0).contains(&band.kappa_l) && band.kappa_r.is_finite() && band.kappa_r >= 1.0;
+        problems.require(around, || {
+            format!(
+                "`{}` must lie between 0 and 1 and `kappa_r` be at least 1, so that the mean is in the band, found {} \
+                 and {}",
+                key("entropy_band.kappa_l"),
+                band.kappa_l,
+                band.kappa_r
+            )
+        });
     }
 }

@@ -10,9 +10,10 @@ impl Config {
         let estimator = self.algorithm.adv_estimator;
         let group_size = self.es_manager.train.group_size;
         let full = self.trainer.verify == Verify::Full;
-        problems.require(!(full && self.compat.train_template_tokens), || {
-            "`trainer.verify` full compares recorded log-probabilities, and with `compat.train_template_tokens` tokens \
-             are trained for which none is recorded: use first"
+        let recorded = self.enable_response_mask && !self.compat.train_template_tokens;
+        problems.require(!full || recorded, || {
+            "`trainer.verify` full compares recorded log-probabilities, and with `compat.train_template_tokens`, or \
+             `enable_response_mask` false, tokens are trained for which none is recorded: use first"
                 .into()
         });
         problems.require(group_size != 1 || !estimator.uses_group_baseline(), || {
@@ -44,6 +45,22 @@ impl Config {
                 )
             },
         );
+        problems.require(rollout.rollout_filter_replace_budget == 0 || group_size > 1, || {
+            "`actor_rollout_ref.rollout.rollout_filter_replace_budget` replaces groups whose returns are all equal, but \
+             `es_manager.train.group_size` is 1: set it to 0"
+                .into()
+        });
+        let largest = self.es_manager.train.env_groups.saturating_mul(64);
+        problems.at_most(
+            "actor_rollout_ref.rollout.rollout_filter_replace_budget",
+            rollout.rollout_filter_replace_budget,
+            largest,
+        );
+        problems.require(self.enable_response_mask || !self.compat.train_template_tokens, || {
+            "`enable_response_mask` false trains every token from the first response on, so that \
+             `compat.train_template_tokens` has no effect: set one of them"
+                .into()
+        });
         self.check_credit(problems);
     }
 

@@ -6,10 +6,12 @@
 pub mod actor;
 pub mod agent_proxy;
 pub mod algorithm;
+pub mod collapse_detection;
 mod combinations;
 pub mod compat;
 pub mod critic;
 pub mod es_manager;
+pub mod guard;
 pub mod load;
 mod moved;
 mod names;
@@ -17,6 +19,7 @@ pub mod nearest;
 pub mod optim;
 mod overlay;
 mod problems;
+pub mod reasoning_reward;
 pub mod rollout;
 pub mod trainer;
 pub mod warm_start;
@@ -25,16 +28,22 @@ use std::collections::BTreeMap;
 
 use serde::{Deserialize, Serialize};
 
-pub use actor::{ActivationCheckpointing, Actor, FilterLossScaling, KlType, LossAggMode, PolicyLoss, PolicyLossMode};
+pub use actor::{
+    ActivationCheckpointing, Actor, AdaptiveEntropyConfig, BandPenaltyKind, EntropyBand, FilterLossScaling, KlType,
+    LossAggMode, PolicyLoss, PolicyLossMode,
+};
 pub use agent_proxy::{AgentProxy, ContextWindowMode, NormGrouping, NormMethod, PromptStyle, RewardNormalization};
 pub use algorithm::{AdvEstimator, Algorithm, Gigpo, GigpoMode, KlCtrl, KlCtrlType, OverlongBuffer, StdScope};
+pub use collapse_detection::CollapseDetection;
 pub use compat::Compat;
 pub use critic::Critic;
 pub use es_manager::{CustomEnv, EnvConfigs, EsManager, EsSplit};
+pub use guard::{Guard, GuardMode, GuardSignals, Rung};
 pub use load::ConfigError;
 pub use optim::{LrScheduler, Optim};
+pub use reasoning_reward::ReasoningReward;
 pub use rollout::{FilterMetric, FilterStrategy, FilterType, Rollout, TopPProbMode, ValKwargs};
-pub use trainer::{Logger, ResumeMode, Trainer, Verify, is_due};
+pub use trainer::{GradientBuckets, Logger, ResumeMode, Trainer, Verify, is_due};
 pub use warm_start::{WarmStart, WarmStartStyle};
 
 use problems::Problems;
@@ -58,7 +67,8 @@ pub struct Config {
     /// A folder in Hugging Face layout, a GGUF file, or `tiny`: a small model with random weights that needs no
     /// download. Default tiny.
     pub model_path: String,
-    /// Train only what the policy sampled (true) or every token after the first user message (false). Default true.
+    /// Train only what the policy sampled (true) or every token from the first response on, the environment's among
+    /// them (false). Default true.
     pub enable_response_mask: bool,
     /// Quirks of the reference implementation.
     pub compat: Compat,
@@ -68,8 +78,14 @@ pub struct Config {
     pub critic: Critic,
     /// From rewards to advantages.
     pub algorithm: Algorithm,
+    /// Terms of the reward for how an agent reasons.
+    pub reasoning_reward: ReasoningReward,
     /// How long, how often, where to.
     pub trainer: Trainer,
+    /// Whether the reasoning depends on the prompt.
+    pub collapse_detection: CollapseDetection,
+    /// Watching for collapse.
+    pub guard: Guard,
     /// The turn loop.
     pub agent_proxy: AgentProxy,
     /// Which environments are played.
@@ -90,7 +106,10 @@ impl Default for Config {
             actor_rollout_ref: ActorRolloutRef::default(),
             critic: Critic::default(),
             algorithm: Algorithm::default(),
+            reasoning_reward: ReasoningReward::default(),
             trainer: Trainer::default(),
+            collapse_detection: CollapseDetection::default(),
+            guard: Guard::default(),
             agent_proxy: AgentProxy::default(),
             es_manager: EsManager::default(),
             custom_envs: BTreeMap::new(),
@@ -111,7 +130,10 @@ impl Config {
         self.actor_rollout_ref.rollout.check("actor_rollout_ref.rollout", &mut problems);
         self.critic.check(&mut problems);
         self.algorithm.check(&mut problems);
+        self.reasoning_reward.check(self.agent_proxy.enable_think, &mut problems);
         self.trainer.check(&mut problems);
+        self.collapse_detection.check(&mut problems);
+        self.guard.check(&mut problems);
         self.agent_proxy.check(&mut problems);
         self.es_manager.check(&mut problems);
         es_manager::check_custom_envs(&self.custom_envs, &mut problems);
@@ -137,6 +159,11 @@ impl Config {
                 "`actor_rollout_ref.rollout.top_p` or `top_k` cuts the distribution that training episodes are \
                  sampled from, while log-probabilities for training are of the uncut one."
                     .into(),
+            );
+        }
+        if !self.enable_response_mask {
+            warnings.push(
+                "`enable_response_mask` is off: the policy is trained to write the environment's texts as well.".into(),
             );
         }
         if self.algorithm.zero_task_advantage {

@@ -113,6 +113,10 @@ pub struct Rollout {
     pub rollout_filter_selection_eps: f64,
     /// Stop after this many iterations in a row in which no group was kept; 0: never. Default 5.
     pub rollout_filter_empty_stop_steps: usize,
+    /// Dynamic sampling (DAPO, arXiv 2503.14476): groups whose returns are all equal are replaced by fresh start states
+    /// before the filter, round after round, with at most this many fresh groups an iteration; 0: no replacement.
+    /// Default 0.
+    pub rollout_filter_replace_budget: usize,
 }
 
 impl Default for Rollout {
@@ -133,6 +137,7 @@ impl Default for Rollout {
             rollout_filter_top_p_prob_mode: TopPProbMode::Linear,
             rollout_filter_selection_eps: 0.01,
             rollout_filter_empty_stop_steps: 5,
+            rollout_filter_replace_budget: 0,
         }
     }
 }

@@ -35,6 +35,16 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// How groups are sorted into buckets for gradient analysis.
+    pub enum GradientBuckets {
+        /// Equal numbers of groups.
+        Quantile = "quantile",
+        /// By the spread itself: [0, 1), [1, 2), …, [5, ∞).
+        FixedRv = "fixed_rv",
+    }
+}
+
 /// How long, how often, where to.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -63,6 +73,17 @@ pub struct Trainer {
     pub log_rollouts: i64,
     /// Which recorded log-probabilities are computed again, for `actor/mismatch_max`. Default first.
     pub verify: Verify,
+    /// Stop when the spread of returns within groups has collapsed, or when five validations in a row hardly ever
+    /// succeed, by the reference's rules. Default false.
+    pub early_stopping: bool,
+    /// Measure where the gradient comes from, by buckets of the spread within groups. Default false.
+    pub gradient_analysis_mode: bool,
+    /// Iterations between these measurements; the first one is measured. Default 50.
+    pub gradient_analysis_every: u64,
+    /// Buckets, with `quantile`. Default 6.
+    pub gradient_analysis_num_buckets: usize,
+    /// How groups are sorted into buckets. Default quantile.
+    pub gradient_analysis_bucket_mode: GradientBuckets,
     /// Threads for numerics; 0: one per core. Never changes a result. Default 0.
     pub threads: usize,
     /// Where metrics go besides `metrics.jsonl`. Default `[console, tensorboard]`.
@@ -84,6 +105,11 @@ impl Default for Trainer {
             resume_mode: ResumeMode::Disable,
             log_rollouts: 10,
             verify: Verify::First,
+            early_stopping: false,
+            gradient_analysis_mode: false,
+            gradient_analysis_every: 50,
+            gradient_analysis_num_buckets: 6,
+            gradient_analysis_bucket_mode: GradientBuckets::Quantile,
             threads: 0,
             logger: vec![Logger::Console, Logger::Tensorboard],
         }
@@ -100,10 +126,19 @@ pub fn is_due(every: i64, step: u64, last_step: u64) -> bool {
 }
 
 impl Trainer {
+    /// Whether gradient analysis is due at iteration `step` (from 1).
+    pub fn gradient_analysis_due(&self, step: u64) -> bool {
+        self.gradient_analysis_mode && step > 0 && (step - 1).is_multiple_of(self.gradient_analysis_every.max(1))
+    }
+
     pub(crate) fn check(&self, problems: &mut Problems) {
         problems.every("trainer.save_freq", self.save_freq);
         problems.every("trainer.test_freq", self.test_freq);
         problems.every("trainer.log_rollouts", self.log_rollouts);
+        problems.require(self.gradient_analysis_every >= 1, || {
+            "`trainer.gradient_analysis_every` must be at least 1, found 0; `gradient_analysis_mode` switches it off".into()
+        });
+        problems.at_least_one("trainer.gradient_analysis_num_buckets", self.gradient_analysis_num_buckets);
         problems.at_least_one("trainer.max_actor_ckpt_to_keep", self.max_actor_ckpt_to_keep);
         let name = self.experiment_name.as_str();
         let plain = !name.is_empty() && name != "." && name != ".." && !name.contains(['/', '\\', '\0']);

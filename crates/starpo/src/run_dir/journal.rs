@@ -9,7 +9,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde_json::{Map, Value};
 
 use super::atomic::write_atomic;
-use super::{DISCARDED, EVENTS, METRICS, RunDir, RunDirError, io_error};
+use super::{DISCARDED, DISCARDED_EVENTS, EVENTS, METRICS, RunDir, RunDirError, io_error};
 use crate::metrics::Metrics;
 
 impl RunDir {
@@ -77,6 +77,23 @@ impl RunDir {
             event.entry(key).or_insert(value);
         }
         append_line(&self.path.join(EVENTS), Value::Object(event).to_string())
+    }
+
+    /// Moves the events after iteration `last_step` to `events.discarded.jsonl`: the run comes there again.
+    ///
+    /// # Errors
+    /// [`RunDirError::Io`]; nothing is lost then, at worst a line is in both files.
+    pub(super) fn truncate_events(&self, last_step: u64) -> Result<(), RunDirError> {
+        let path = self.path.join(EVENTS);
+        let text = read_or_empty(&path)?;
+        let step = |line: &str| serde_json::from_str::<Map<String, Value>>(line).ok()?.get("step")?.as_u64();
+        let later = |line: &&str| step(line).is_some_and(|step| step > last_step);
+        let (discarded, kept): (Vec<&str>, Vec<&str>) = text.lines().partition(later);
+        if discarded.is_empty() {
+            return Ok(());
+        }
+        append_line(&self.path.join(DISCARDED_EVENTS), discarded.join("\n"))?;
+        write_atomic(&path, kept.iter().map(|line| format!("{line}\n")).collect::<String>().as_bytes())
     }
 
     /// Reads all events. Lines that a kill has torn are left out.

@@ -7,7 +7,7 @@ use std::sync::atomic::AtomicBool;
 use ragen_model::weights::save::{SaveType, save_model};
 
 use super::set_up::Parts;
-use super::{Observer, RunEnd, SuccessSummary, Summary, TrainError, Trainer};
+use super::{GuardSummary, Observer, RunEnd, SuccessSummary, Summary, TrainError, Trainer};
 use crate::config::Config;
 use crate::local_policy::LocalPolicy;
 use crate::policy::Policy;
@@ -39,6 +39,16 @@ impl Trainer {
         if let Some(reference) = &mut trainer.reference {
             reference.load(&checkpoint.path.join("ref")).map_err(|e| broken(&e))?;
         }
+        if let Some(snapshots) = &mut trainer.snapshots {
+            let (healthy, candidate) = (checkpoint.path.join("healthy"), checkpoint.path.join("candidate"));
+            if healthy.is_dir() && candidate.is_dir() {
+                snapshots.healthy.load(&healthy).map_err(|e| broken(&e))?;
+                snapshots.candidate.load(&candidate).map_err(|e| broken(&e))?;
+            } else {
+                // The guard may act only from here on.
+                snapshots.set(&trainer.policy);
+            }
+        }
         // Only now is it certain that the checkpoint and this configuration fit together.
         trainer.run.write_config(&trainer.config)?;
         trainer.run.rewind(checkpoint.step)?;
@@ -47,7 +57,7 @@ impl Trainer {
 
     pub(super) fn checkpoint(&mut self) -> Result<(), TrainError> {
         let (policy, critic, reference) = (&self.policy, &self.critic, &self.reference);
-        let progress = &self.progress;
+        let (snapshots, progress) = (&self.snapshots, &self.progress);
         self.run.write_checkpoint(progress.iteration, self.config.trainer.max_actor_ckpt_to_keep, |dir| {
             let save = |name: &str, policy: &LocalPolicy| -> Result<(), String> {
                 let dir = dir.join(name);
@@ -60,6 +70,10 @@ impl Trainer {
             }
             if let Some(reference) = reference {
                 save("ref", reference)?;
+            }
+            if let Some(snapshots) = snapshots {
+                save("healthy", &snapshots.healthy)?;
+                save("candidate", &snapshots.candidate)?;
             }
             progress.save(dir).map_err(|e| e.to_string())
         })?;
@@ -99,6 +113,11 @@ impl Trainer {
             mismatch_max: p.mismatch_max,
             weights_sha256: self.policy.weights_sha256(),
             warm_start_steps: p.warm_start_steps,
+            guard: GuardSummary {
+                warnings: p.guard.warnings,
+                interventions: p.guard.interventions,
+                rollbacks: p.guard.rollbacks,
+            },
             leaked_instances_skipped: p.train_seeds.skipped + p.warm_start_seeds.skipped,
         };
         self.run.write_summary(&summary)?;

@@ -4,6 +4,7 @@ use serde::Serialize;
 
 use crate::agent::AgentError;
 use crate::evaluate::EvalReport;
+use crate::guard::Change;
 use crate::metrics::Metrics;
 use crate::policy::PolicyError;
 use crate::rollout::RolloutError;
@@ -86,6 +87,13 @@ pub enum Event<'a> {
         /// Success rate.
         success: f64,
     },
+    /// The guard's view of the run has changed.
+    Guard {
+        /// Iterations done.
+        iteration: u64,
+        /// What changed, and why.
+        change: &'a Change,
+    },
     /// An iteration is done.
     Iteration {
         /// Its number, from 1.
@@ -117,8 +125,21 @@ pub struct Summary {
     pub weights_sha256: String,
     /// Warm-start steps taken.
     pub warm_start_steps: u64,
+    /// What the guard did.
+    pub guard: GuardSummary,
     /// Training instances skipped because a validation instance has the same board.
     pub leaked_instances_skipped: u64,
+}
+
+/// What the guard did in a run.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, Serialize)]
+pub struct GuardSummary {
+    /// Times it warned.
+    pub warnings: u64,
+    /// Interventions, rollbacks among them.
+    pub interventions: u64,
+    /// Times it went back to an earlier policy.
+    pub rollbacks: u64,
 }
 
 /// Success rates with their floor and ceiling.

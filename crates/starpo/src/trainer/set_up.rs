@@ -10,11 +10,16 @@ use ragen_model::tokenizer::Tokenizer;
 use ragen_model::trainable::{Checkpointing, Limits, Trainable};
 use ragen_model::transformer::Transformer;
 
+use super::watching::Snapshots;
 use super::{TrainError, Trainer, WARM_START_OFFSET};
 use crate::agent::{AgentError, ModelSource, context_options, group_plan};
 use crate::chat_dialogue::ChatDialogue;
-use crate::config::{ActivationCheckpointing, Config, Logger};
+use crate::config::{ActivationCheckpointing, Config, GuardMode, Logger};
+use crate::diagnostics::collapse::CollapseState;
+use crate::early_stop::EarlyStop;
+use crate::entropy_control::EntropyControl;
 use crate::evaluate::{BaselineOptions, baselines};
+use crate::guard::Guard;
 use crate::instances::{EnvTag, Group, InstanceKeys, SeedCounter, validation_groups};
 use crate::local_policy::LocalPolicy;
 use crate::progress::Progress;
@@ -56,6 +61,11 @@ impl Trainer {
             generated: (0, 0.0),
             trained: (0, 0.0),
             mismatch_max: 0.0,
+            entropy: EntropyControl::default(),
+            collapse: CollapseState::default(),
+            early_stop: EarlyStop::default(),
+            guard: Guard::default(),
+            unseen_validation: None,
         };
         let events = if config.trainer.logger.contains(&Logger::Tensorboard) {
             Some(EventWriter::create(&run.tensorboard_dir())?)
@@ -69,6 +79,7 @@ impl Trainer {
             policy: parts.policy,
             critic: parts.critic,
             reference: parts.reference,
+            snapshots: parts.snapshots,
             generation_config: parts.generation_config,
             train_plan: parts.train_plan,
             validation: parts.validation,
@@ -90,6 +101,7 @@ pub(super) struct Parts {
     policy: LocalPolicy,
     critic: Option<LocalPolicy>,
     reference: Option<LocalPolicy>,
+    snapshots: Option<Snapshots>,
     generation_config: Option<serde_json::Value>,
     train_plan: Vec<(EnvTag, usize)>,
     validation: Vec<Group>,
@@ -120,6 +132,8 @@ impl Parts {
         let reference = config
             .needs_reference()
             .then(|| LocalPolicy::new(Trainable::new(shape(), source.params.clone(), limits.clone())));
+        let copy = || LocalPolicy::new(Trainable::new(shape(), source.params.clone(), limits.clone()));
+        let snapshots = (config.guard.mode == GuardMode::Act).then(|| Snapshots { healthy: copy(), candidate: copy() });
         let policy = LocalPolicy::new(Trainable::new(shape(), source.params, limits.clone()));
         let validation = validation_groups(&val_plan, es.val.seed);
         let options = BaselineOptions {
@@ -137,6 +151,7 @@ impl Parts {
             policy,
             critic,
             reference,
+            snapshots,
             train_plan,
             validation,
         })
@@ -167,6 +182,7 @@ pub fn rollout_options(config: &Config, validation: bool, iteration: u64) -> Rol
         seed: config.seed,
         iteration,
         train_template_tokens: config.compat.train_template_tokens,
+        train_given_tokens: !config.enable_response_mask,
     }
 }
 
@@ -192,6 +208,10 @@ fn limits_within(config: &Config, model: &Transformer) -> Result<Limits, TooLitt
     }
     if config.needs_reference() {
         roles.push(Role::Reference);
+    }
+    if config.guard.mode == GuardMode::Act {
+        // The healthy policy and the candidate are only ever scored with, like a reference.
+        roles.extend([Role::Reference, Role::Reference]);
     }
     let rollout = &config.actor_rollout_ref.rollout;
     let demand = Demand {

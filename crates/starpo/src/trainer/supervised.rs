@@ -53,6 +53,9 @@ impl Trainer {
         if let Some(reference) = &mut self.reference {
             reference.model_mut().set_params(self.policy.model().params());
         }
+        if let Some(snapshots) = &mut self.snapshots {
+            snapshots.set(&self.policy);
+        }
         if let Some(critic) = &mut self.critic {
             // The critic's body starts from what the policy has learned to see.
             let mut params = critic.model().params().to_vec();

@@ -1,0 +1,162 @@
+//! What reasoning claims about a grid world: who is where, and which way the first move goes. A reader of plain words
+//! that knows no environment; comparing with the state is each environment's own.
+
+/// Whom a position is claimed of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Role {
+    /// The player.
+    Player,
+    /// A box.
+    Box,
+    /// A target or goal.
+    Target,
+    /// A hole.
+    Hole,
+    /// A place to go to: a plan, not a claim.
+    Plan,
+}
+
+/// The claims of a text.
+#[derive(Clone, Debug, Default, PartialEq, Eq)]
+pub(crate) struct Claims {
+    /// Positions (row, column) with their owners, in the order of the text.
+    pub positions: Vec<(Role, (usize, usize))>,
+    /// The direction of the first move, in lower case, where the text leaves no doubt.
+    pub first_move: Option<&'static str>,
+}
+
+/// How much of what reasoning claims is true.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub struct Agreement {
+    /// Claims that can be checked.
+    pub claims: usize,
+    /// Those that are true.
+    pub right: usize,
+}
+
+impl Agreement {
+    /// Counts one claim.
+    pub(crate) fn count(&mut self, right: bool) {
+        self.claims += 1;
+        self.right += usize::from(right);
+    }
+}
+
+const DIRECTIONS: [&str; 4] = ["up", "down", "left", "right"];
+
+enum Piece {
+    Word(String),
+    Number(usize, usize),
+    Comma,
+    Other,
+}
+
+/// Words, numbers (with their digits) and what lies between them.
+fn pieces(text: &str) -> Vec<Piece> {
+    let mut out = Vec::new();
+    let mut chars = text.chars().peekable();
+    while let Some(c) = chars.next() {
+        if c.is_alphabetic() {
+            let mut word = c.to_lowercase().collect::<String>();
+            while let Some(next) = chars.next_if(|n| n.is_alphabetic()) {
+                word.extend(next.to_lowercase());
+            }
+            out.push(Piece::Word(word));
+        } else if let Some(digit) = c.to_digit(10) {
+            let (mut value, mut digits) = (digit as usize, 1);
+            while let Some(next) = chars.next_if(char::is_ascii_digit) {
+                value = value.saturating_mul(10).saturating_add(next.to_digit(10).unwrap_or(0) as usize);
+                digits += 1;
+            }
+            out.push(Piece::Number(value, digits));
+        } else if c == ',' {
+            out.push(Piece::Comma);
+        } else if !c.is_whitespace() {
+            out.push(Piece::Other);
+        }
+    }
+    out
+}
+
+fn role(word: &str) -> Option<Role> {
+    Some(match word {
+        "p" | "i" | "player" | "from" => Role::Player,
+        "box" => Role::Box,
+        "goal" | "target" => Role::Target,
+        "hole" => Role::Hole,
+        "stand" | "walk" | "reach" => Role::Plan,
+        _ => return None,
+    })
+}
+
+/// Reads the claims of a text. A position is `r,c` or `(r, c)`, or two digits; it is claimed of the last one named
+/// since the position before it. The first move is the direction behind `first` or `start`, or the only one named.
+pub(crate) fn read(text: &str) -> Claims {
+    let pieces = pieces(text);
+    let mut claims = Claims::default();
+    let mut owner = None;
+    let mut named: Vec<&'static str> = Vec::new();
+    let (mut announced, mut awaited) = (None, false);
+    let mut at = 0;
+    while at < pieces.len() {
+        match &pieces[at] {
+            Piece::Word(word) => {
+                owner = role(word).or(owner);
+                awaited |= word == "first" || word == "start";
+                let beside =
+                    matches!(pieces.get(at + 1), Some(Piece::Word(next)) if next == "beside" || next == "side");
+                if let Some(direction) = DIRECTIONS.into_iter().find(|d| d == word).filter(|_| !beside) {
+                    named.push(direction);
+                    if awaited && announced.is_none() {
+                        announced = Some(direction);
+                    }
+                }
+            }
+            Piece::Number(row, digits) => {
+                let pair = match (pieces.get(at + 1), pieces.get(at + 2)) {
+                    (Some(Piece::Comma), Some(Piece::Number(col, _))) => {
+                        at += 2;
+                        Some((*row, *col))
+                    }
+                    _ if *digits == 2 => Some((row / 10, row % 10)),
+                    _ => None,
+                };
+                if let (Some(position), Some(of)) = (pair, owner.take()) {
+                    claims.positions.push((of, position));
+                }
+            }
+            Piece::Comma | Piece::Other => {}
+        }
+        at += 1;
+    }
+    let only = named.first().copied().filter(|first| named.iter().all(|d| d == first));
+    claims.first_move = announced.or(only);
+    claims
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn brief_and_wordy_claims() {
+        let brief = read("P22 box33 goal34 stand32 first down then drive right");
+        let (p, b, t) = ((Role::Player, (2, 2)), (Role::Box, (3, 3)), (Role::Target, (3, 4)));
+        assert_eq!(brief.positions, [p, b, t, (Role::Plan, (3, 2))]);
+        assert_eq!(brief.first_move, Some("down"));
+        let wordy =
+            read("I am at (2, 2), the box is at (3, 3), the target at (3, 4). I walk to (3, 2), first down, and");
+        assert_eq!(wordy, brief);
+        assert_eq!(read("P 10,2 box 3,11 press left").positions, [(Role::Player, (10, 2)), (Role::Box, (3, 11))]);
+    }
+
+    #[test]
+    fn doubt_is_no_claim() {
+        assert_eq!(read("go left or right").first_move, None);
+        assert_eq!(read("right beside it, I push up").first_move, Some("up"));
+        assert!(read("22 33, (4, 5)").positions.is_empty(), "nobody is named");
+        assert_eq!(read("box at 7 and 123"), Claims::default());
+        assert_eq!(read(""), Claims::default());
+        assert_eq!(read("box 99999999999999999999999,1").positions.len(), 1, "no overflow");
+    }
+}
