@@ -20,8 +20,7 @@ pub(super) trait Lanes: Copy {
     type Mask: Copy;
 
     unsafe fn zero() -> Self;
-    /// All lanes hold `*from`. In one instruction that a load port executes: the compiler now and then makes a load and
-    /// a shuffle of it, and the shuffle takes a place that a multiply-add could have had.
+    /// All lanes hold `*from`.
     unsafe fn splat(from: *const f32) -> Self;
     unsafe fn load(from: *const f32) -> Self;
     unsafe fn store(self, to: *mut f32);
@@ -50,19 +49,9 @@ impl Lanes for Avx512 {
     unsafe fn zero() -> Self {
         unsafe { Self(_mm512_setzero_ps()) }
     }
-    #[inline]
-    #[target_feature(enable = "avx512f,avx512vl,avx512dq,avx512bw,avx2,fma")]
+    #[inline(always)]
     unsafe fn splat(from: *const f32) -> Self {
-        let lanes;
-        unsafe {
-            std::arch::asm!(
-                "vbroadcastss {lanes}, dword ptr [{from}]",
-                lanes = out(zmm_reg) lanes,
-                from = in(reg) from,
-                options(pure, readonly, nostack, preserves_flags)
-            );
-        }
-        Self(lanes)
+        unsafe { Self(_mm512_set1_ps(*from)) }
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
@@ -105,19 +94,9 @@ impl Lanes for Avx2 {
     unsafe fn zero() -> Self {
         unsafe { Self(_mm256_setzero_ps()) }
     }
-    #[inline]
-    #[target_feature(enable = "avx2,fma")]
+    #[inline(always)]
     unsafe fn splat(from: *const f32) -> Self {
-        let lanes;
-        unsafe {
-            std::arch::asm!(
-                "vbroadcastss {lanes}, dword ptr [{from}]",
-                lanes = out(ymm_reg) lanes,
-                from = in(reg) from,
-                options(pure, readonly, nostack, preserves_flags)
-            );
-        }
-        Self(lanes)
+        unsafe { Self(_mm256_set1_ps(*from)) }
     }
     #[inline(always)]
     unsafe fn load(from: *const f32) -> Self {
