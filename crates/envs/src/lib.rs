@@ -24,12 +24,15 @@ pub mod baseline;
 pub mod checker;
 mod claims;
 mod config;
+mod dataset;
 pub mod difficulty;
 pub mod environment;
 pub mod frozen_lake;
+pub mod math_qa;
 pub mod registry;
 pub mod rng;
 pub mod sokoban;
+pub mod static_qa;
 mod symbols;
 
 pub use claims::Agreement;

@@ -7,17 +7,27 @@ use serde_json::{Value, json};
 use crate::bandit::{self, Bandit};
 use crate::config::{nearest, refuse};
 use crate::frozen_lake::{self, FrozenLake};
+use crate::math_qa::{self, MathQa};
 use crate::sokoban::{self, Sokoban};
+use crate::static_qa::{self, StaticQa};
 use crate::{EnvError, Environment};
 
 /// Makes an environment from its settings.
 type Make = fn(&Value) -> Result<Box<dyn Environment>, EnvError>;
 
 /// Every environment there is: registry name and constructor.
-const ENVIRONMENTS: [(&str, Make); 3] = [
+const ENVIRONMENTS: &[(&str, Make)] = &[
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
+    (math_qa::ENV_TYPE, |config| Ok(Box::new(MathQa::from_json(config)?))),
     (sokoban::ENV_TYPE, |config| Ok(Box::new(Sokoban::from_json(config)?))),
+    (static_qa::ENV_TYPE, |config| Ok(Box::new(StaticQa::from_json(config)?))),
+];
+
+/// Environments that cannot be made without something of the user's: registry name, setting, what it names.
+const NEEDED: &[(&str, &str, &str)] = &[
+    (math_qa::ENV_TYPE, "data_path", "a file of questions"),
+    (static_qa::ENV_TYPE, "data_path", "a file of questions"),
 ];
 
 /// Settings that belong together under one name, as RAGEN's `custom_envs` entries do.
@@ -35,6 +45,18 @@ pub struct Template {
     pub env_instruction: &'static str,
     /// Settings of the environment, for [`make`].
     pub env_config: Value,
+}
+
+impl Template {
+    /// The setting that has to be given before this environment can be made, and what it names; `None` when nothing is
+    /// missing.
+    #[must_use]
+    pub fn needs(&self) -> Option<(&'static str, &'static str)> {
+        NEEDED
+            .iter()
+            .find(|(env_type, setting, _)| *env_type == self.env_type && self.env_config.get(setting).is_none())
+            .map(|(_, setting, what)| (*setting, *what))
+    }
 }
 
 /// The registry names, sorted.
@@ -102,6 +124,14 @@ pub fn templates() -> Vec<Template> {
         env_instruction: bandit::INSTRUCTION,
         env_config,
     };
+    let question = |tag, env_type, env_instruction, env_config| Template {
+        tag,
+        env_type,
+        max_actions_per_traj: 1,
+        max_tokens: 100,
+        env_instruction,
+        env_config,
+    };
     vec![
         sokoban("SimpleSokoban", 100, json!({ "dim_x": 6, "dim_y": 6, "num_boxes": 1, "max_steps": 100 })),
         sokoban(
@@ -135,5 +165,9 @@ pub fn templates() -> Vec<Template> {
         bandit("Bandit", json!({ "split": "train" })),
         bandit("BanditTest", json!({ "split": "test" })),
         bandit("BanditRev", json!({ "split": "train", "reversed": true })),
+        question("MetamathQA", math_qa::ENV_TYPE, math_qa::INSTRUCTION, json!({})),
+        question("StaticMetamathQA", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "metamathqa" })),
+        question("StaticGSM8K", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "gsm8k" })),
+        question("StaticMMLU", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "mmlu" })),
     ]
 }

@@ -2,5 +2,6 @@
 
 mod fixtures;
 mod frozen_lake;
+mod math_qa;
 mod rng;
 mod sokoban;
