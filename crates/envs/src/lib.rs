@@ -19,6 +19,7 @@
 //! # Ok::<(), ragen_envs::EnvError>(())
 //! ```
 
+pub mod alfworld;
 pub mod bandit;
 pub mod baseline;
 pub mod checker;

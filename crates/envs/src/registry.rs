@@ -4,6 +4,7 @@
 
 use serde_json::{Value, json};
 
+use crate::alfworld::{self, Alfworld};
 use crate::bandit::{self, Bandit};
 use crate::config::{nearest, refuse};
 use crate::frozen_lake::{self, FrozenLake};
@@ -17,6 +18,7 @@ type Make = fn(&Value) -> Result<Box<dyn Environment>, EnvError>;
 
 /// Every environment there is: registry name and constructor.
 const ENVIRONMENTS: &[(&str, Make)] = &[
+    (alfworld::ENV_TYPE, |config| Ok(Box::new(Alfworld::from_json(config)?))),
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
     (math_qa::ENV_TYPE, |config| Ok(Box::new(MathQa::from_json(config)?))),
@@ -124,6 +126,14 @@ pub fn templates() -> Vec<Template> {
         env_instruction: bandit::INSTRUCTION,
         env_config,
     };
+    let household = |tag, eval_dataset| Template {
+        tag,
+        env_type: alfworld::ENV_TYPE,
+        max_actions_per_traj: 50,
+        max_tokens: 512,
+        env_instruction: alfworld::INSTRUCTION,
+        env_config: json!({ "eval_dataset": eval_dataset }),
+    };
     let question = |tag, env_type, env_instruction, env_config| Template {
         tag,
         env_type,
@@ -165,6 +175,8 @@ pub fn templates() -> Vec<Template> {
         bandit("Bandit", json!({ "split": "train" })),
         bandit("BanditTest", json!({ "split": "test" })),
         bandit("BanditRev", json!({ "split": "train", "reversed": true })),
+        household("Alfworld", "eval_in_distribution"),
+        household("AlfworldOOD", "eval_out_of_distribution"),
         question("MetamathQA", math_qa::ENV_TYPE, math_qa::INSTRUCTION, json!({})),
         question("StaticMetamathQA", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "metamathqa" })),
         question("StaticGSM8K", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "gsm8k" })),

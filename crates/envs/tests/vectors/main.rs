@@ -1,5 +1,6 @@
 //! Conformance with the reference implementations' recorded outputs. Skips, and says so, without `RAGEN_FIXTURES`.
 
+mod alfworld;
 mod fixtures;
 mod frozen_lake;
 mod math_qa;
