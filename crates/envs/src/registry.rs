@@ -9,6 +9,7 @@ use crate::bandit::{self, Bandit};
 use crate::config::{nearest, refuse};
 use crate::frozen_lake::{self, FrozenLake};
 use crate::math_qa::{self, MathQa};
+use crate::search_qa::{self, SearchQa};
 use crate::sokoban::{self, Sokoban};
 use crate::static_qa::{self, StaticQa};
 use crate::{EnvError, Environment};
@@ -22,6 +23,7 @@ const ENVIRONMENTS: &[(&str, Make)] = &[
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
     (math_qa::ENV_TYPE, |config| Ok(Box::new(MathQa::from_json(config)?))),
+    (search_qa::ENV_TYPE, |config| Ok(Box::new(SearchQa::from_json(config)?))),
     (sokoban::ENV_TYPE, |config| Ok(Box::new(Sokoban::from_json(config)?))),
     (static_qa::ENV_TYPE, |config| Ok(Box::new(StaticQa::from_json(config)?))),
 ];
@@ -29,6 +31,7 @@ const ENVIRONMENTS: &[(&str, Make)] = &[
 /// Environments that cannot be made without something of the user's: registry name, setting, what it names.
 const NEEDED: &[(&str, &str, &str)] = &[
     (math_qa::ENV_TYPE, "data_path", "a file of questions"),
+    (search_qa::ENV_TYPE, "data_path", "a file of questions; also corpus_path or retrieval_url"),
     (static_qa::ENV_TYPE, "data_path", "a file of questions"),
 ];
 
@@ -178,6 +181,16 @@ pub fn templates() -> Vec<Template> {
         household("Alfworld", "eval_in_distribution"),
         household("AlfworldOOD", "eval_out_of_distribution"),
         question("MetamathQA", math_qa::ENV_TYPE, math_qa::INSTRUCTION, json!({})),
+        Template {
+            max_actions_per_traj: 10,
+            max_tokens: 300,
+            ..question("SearchQA", search_qa::ENV_TYPE, search_qa::INSTRUCTION, json!({}))
+        },
+        Template {
+            max_actions_per_traj: 10,
+            max_tokens: 300,
+            ..question("SearchQAMock", search_qa::ENV_TYPE, search_qa::INSTRUCTION, json!({ "mock_mode": true }))
+        },
         question("StaticMetamathQA", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "metamathqa" })),
         question("StaticGSM8K", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "gsm8k" })),
         question("StaticMMLU", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "mmlu" })),

@@ -5,4 +5,5 @@ mod fixtures;
 mod frozen_lake;
 mod math_qa;
 mod rng;
+mod search_qa;
 mod sokoban;
