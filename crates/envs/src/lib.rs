@@ -24,6 +24,7 @@ pub mod bandit;
 pub mod baseline;
 pub mod checker;
 mod claims;
+pub mod code_tests;
 mod config;
 mod dataset;
 pub mod difficulty;

@@ -6,6 +6,7 @@ use serde_json::{Value, json};
 
 use crate::alfworld::{self, Alfworld};
 use crate::bandit::{self, Bandit};
+use crate::code_tests::{self, CodeTests};
 use crate::config::{nearest, refuse};
 use crate::frozen_lake::{self, FrozenLake};
 use crate::math_qa::{self, MathQa};
@@ -21,6 +22,7 @@ type Make = fn(&Value) -> Result<Box<dyn Environment>, EnvError>;
 const ENVIRONMENTS: &[(&str, Make)] = &[
     (alfworld::ENV_TYPE, |config| Ok(Box::new(Alfworld::from_json(config)?))),
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
+    (code_tests::ENV_TYPE, |config| Ok(Box::new(CodeTests::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
     (math_qa::ENV_TYPE, |config| Ok(Box::new(MathQa::from_json(config)?))),
     (search_qa::ENV_TYPE, |config| Ok(Box::new(SearchQa::from_json(config)?))),
@@ -30,6 +32,7 @@ const ENVIRONMENTS: &[(&str, Make)] = &[
 
 /// Environments that cannot be made without something of the user's: registry name, setting, what it names.
 const NEEDED: &[(&str, &str, &str)] = &[
+    (code_tests::ENV_TYPE, "data_path", "a file of programming problems"),
     (math_qa::ENV_TYPE, "data_path", "a file of questions"),
     (search_qa::ENV_TYPE, "data_path", "a file of questions; also corpus_path or retrieval_url"),
     (static_qa::ENV_TYPE, "data_path", "a file of questions"),
@@ -190,6 +193,10 @@ pub fn templates() -> Vec<Template> {
             max_actions_per_traj: 10,
             max_tokens: 300,
             ..question("SearchQAMock", search_qa::ENV_TYPE, search_qa::INSTRUCTION, json!({ "mock_mode": true }))
+        },
+        Template {
+            max_tokens: 8000,
+            ..question("DeepCoder", code_tests::ENV_TYPE, code_tests::INSTRUCTION, json!({}))
         },
         question("StaticMetamathQA", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "metamathqa" })),
         question("StaticGSM8K", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "gsm8k" })),

@@ -1,6 +1,7 @@
 //! Conformance with the reference implementations' recorded outputs. Skips, and says so, without `RAGEN_FIXTURES`.
 
 mod alfworld;
+mod code_tests;
 mod fixtures;
 mod frozen_lake;
 mod math_qa;
