@@ -31,6 +31,7 @@ pub mod difficulty;
 pub mod environment;
 pub mod frozen_lake;
 mod http;
+pub mod lean;
 pub mod math_qa;
 pub mod registry;
 pub mod rng;

@@ -9,6 +9,7 @@ use crate::bandit::{self, Bandit};
 use crate::code_tests::{self, CodeTests};
 use crate::config::{nearest, refuse};
 use crate::frozen_lake::{self, FrozenLake};
+use crate::lean::{self, Lean};
 use crate::math_qa::{self, MathQa};
 use crate::search_qa::{self, SearchQa};
 use crate::sokoban::{self, Sokoban};
@@ -24,6 +25,7 @@ const ENVIRONMENTS: &[(&str, Make)] = &[
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
     (code_tests::ENV_TYPE, |config| Ok(Box::new(CodeTests::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
+    (lean::ENV_TYPE, |config| Ok(Box::new(Lean::from_json(config)?))),
     (math_qa::ENV_TYPE, |config| Ok(Box::new(MathQa::from_json(config)?))),
     (search_qa::ENV_TYPE, |config| Ok(Box::new(SearchQa::from_json(config)?))),
     (sokoban::ENV_TYPE, |config| Ok(Box::new(Sokoban::from_json(config)?))),
@@ -33,6 +35,7 @@ const ENVIRONMENTS: &[(&str, Make)] = &[
 /// Environments that cannot be made without something of the user's: registry name, setting, what it names.
 const NEEDED: &[(&str, &str, &str)] = &[
     (code_tests::ENV_TYPE, "data_path", "a file of programming problems"),
+    (lean::ENV_TYPE, "data_path", "a file of theorems; also a Kimina Lean server at server_url"),
     (math_qa::ENV_TYPE, "data_path", "a file of questions"),
     (search_qa::ENV_TYPE, "data_path", "a file of questions; also corpus_path or retrieval_url"),
     (static_qa::ENV_TYPE, "data_path", "a file of questions"),
@@ -193,6 +196,11 @@ pub fn templates() -> Vec<Template> {
             max_actions_per_traj: 10,
             max_tokens: 300,
             ..question("SearchQAMock", search_qa::ENV_TYPE, search_qa::INSTRUCTION, json!({ "mock_mode": true }))
+        },
+        Template {
+            max_actions_per_traj: 30,
+            max_tokens: 512,
+            ..question("Lean", lean::ENV_TYPE, lean::INSTRUCTION, json!({}))
         },
         Template {
             max_tokens: 8000,

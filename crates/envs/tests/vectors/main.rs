@@ -4,6 +4,7 @@ mod alfworld;
 mod code_tests;
 mod fixtures;
 mod frozen_lake;
+mod lean;
 mod math_qa;
 mod rng;
 mod search_qa;
