@@ -4,6 +4,7 @@
 set -eu
 cd "$(dirname "$0")/.."
 [ -x .venv-kimina/bin/python ] || python3 -m venv .venv-kimina
-.venv-kimina/bin/python -m pip install --quiet kimina-client==0.2.1
+# The package does not name pygments among what it needs.
+.venv-kimina/bin/python -m pip install --quiet kimina-client==0.2.1 pygments
 RAGEN_KIMINA_PYTHON="$PWD/.venv-kimina/bin/python" \
     cargo test -p ragen-envs --test lean the_public_client_drives_the_same_server -- --nocapture
