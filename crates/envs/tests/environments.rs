@@ -29,7 +29,9 @@ fn every_template_passes_the_checker() {
         let report = check(|| env(&template), 10_000..10_040)
             .unwrap_or_else(|problems| panic!("{}: {problems:#?}", template.tag));
         assert_eq!(report.seeds, 40);
-        assert!(report.ended > 0 && report.distinct_instances > 10, "{}: {report:?}", template.tag);
+        // Chance does not end a household game within the checker's few actions; see `alfworld.rs` for those.
+        let ended = report.ended > 0 || template.env_type == "alfworld";
+        assert!(ended && report.distinct_instances > 10, "{}: {report:?}", template.tag);
         assert_eq!(report.oracle_checked, 40, "{}", template.tag);
     }
 }
