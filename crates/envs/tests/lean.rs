@@ -12,7 +12,10 @@ use support::{Request, Server};
 
 /// A Lean of very few words. A proof is `intro h` and then `exact h`; the other words are there to make trouble.
 fn read(code: &str) -> Value {
-    let message = |severity: &str, line: usize, data: &str| json!({ "severity": severity, "pos": { "line": line, "column": 2 }, "endPos": { "line": line, "column": 9 }, "data": data });
+    let message = |severity: &str, line: usize, data: &str| {
+        let (pos, end) = (json!({ "line": line, "column": 2 }), json!({ "line": line, "column": 9 }));
+        json!({ "severity": severity, "pos": pos, "endPos": end, "data": data })
+    };
     if code.trim() == "#check Nat" {
         let place = |column| json!({ "line": 1, "column": column });
         let told = json!({ "severity": "info", "pos": place(0), "endPos": place(6), "data": "Nat : Type" });

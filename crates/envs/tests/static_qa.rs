@@ -79,7 +79,7 @@ fn settings_that_are_missing_or_wrong_are_named() {
         ),
         (
             "static",
-            json!({ "dataset": "mmlu", "data_path": file("d", "{\"choices\": [\"1\", \"2\", \"3\", \"4\"], \"answer\": 4}") }),
+            json!({ "dataset": "mmlu", "data_path": file("d", "{\"choices\": [\"1\", \"\", \"\", \"\"], \"answer\": 4}") }),
             "`answer`: expected A, B, C or D",
         ),
     ] {

@@ -10,9 +10,9 @@ use crate::config::{check_range, read, refuse};
 
 /// Rules and goal in words.
 pub const INSTRUCTION: &str = "You are in a room of a household and have a task. Walk to receptacles, open and close \
-                               them, take and move objects, clean objects with a sinkbasin, heat them with a microwave, \
-                               cool them with a fridge, use lamps. You can carry one object at a time. Answer with one \
-                               of the admissible actions, word for word.";
+                               them, take and move objects, clean objects with a sinkbasin, heat them with a \
+                               microwave, cool them with a fridge, use lamps. You can carry one object at a time. \
+                               Answer with one of the admissible actions, word for word.";
 
 const KEYS: [&str; 3] = ["task_types", "eval_dataset", "max_steps"];
 

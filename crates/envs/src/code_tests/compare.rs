@@ -4,8 +4,8 @@ use serde_json::Value;
 
 use super::sandbox::Output;
 
-/// Compares the output of a program with the expected text: equal but for white space at both ends, and, unless `strict`,
-/// at the end of each line.
+/// Compares the output of a program with the expected text: equal but for white space at both ends, and, unless
+/// `strict`, at the end of each line.
 #[must_use]
 pub fn program(output: &Output, expected: &Value, strict: bool) -> bool {
     let Output::Value { text, .. } = output else { return false };

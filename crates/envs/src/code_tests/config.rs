@@ -12,8 +12,8 @@ use crate::config::{check_range, read};
 use crate::dataset::DataFiles;
 
 /// Rules and goal in words.
-pub const INSTRUCTION: &str = "You solve programming problems in Python 3. Think about the problem, then answer with the \
-                               complete code and nothing else. The code is run on tests: as a program that reads \
+pub const INSTRUCTION: &str = "You solve programming problems in Python 3. Think about the problem, then answer with \
+                               the complete code and nothing else. The code is run on tests: as a program that reads \
                                standard input and prints, or through the function that the problem names.";
 
 const KEYS: [&str; 9] =

@@ -51,7 +51,8 @@ impl CodeTests {
     /// An environment with this configuration; tries the sandbox out unless this process has done so before.
     ///
     /// # Errors
-    /// [`EnvError::Config`] when a setting is out of range, the file is not what it should be, or no sandbox can be had.
+    /// [`EnvError::Config`] when a setting is out of range, the file is not what it should be, or no sandbox can be
+    /// had.
     pub fn new(config: CodeTestsConfig) -> Result<Self, EnvError> {
         config.check()?;
         let rows = Pools::open(&config.files(), problem)?;
@@ -68,8 +69,8 @@ impl CodeTests {
     /// An environment from JSON settings; see [`CodeTestsConfig`] for the keys.
     ///
     /// # Errors
-    /// [`EnvError::Config`] for unknown keys, wrong types, values out of range, a file that cannot be used, and where no
-    /// sandbox can be had.
+    /// [`EnvError::Config`] for unknown keys, wrong types, values out of range, a file that cannot be used, and where
+    /// no sandbox can be had.
     pub fn from_json(config: &Value) -> Result<Self, EnvError> {
         Self::new(CodeTestsConfig::from_json(config)?)
     }

@@ -177,7 +177,8 @@ mod tests {
             assert_eq!(got.function.as_deref(), Some("add"));
             assert_eq!(got.tests, [Test { input: json!("1\n2"), output: json!("3") }]);
         }
-        let row = json!({ "problem": "p", "tests": [{ "input": "1", "output": "1", "type": "stdin_stdout" }], "metadata": { "func_name": "f" } });
+        let test = json!({ "input": "1", "output": "1", "type": "stdin_stdout" });
+        let row = json!({ "problem": "p", "tests": [test], "metadata": { "func_name": "f" } });
         assert_eq!(problem(&row).expect("a problem").function, None);
     }
 

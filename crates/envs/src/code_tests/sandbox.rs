@@ -2,10 +2,10 @@
 //! had.
 //!
 //! A program sees a read-only copy of the system's libraries, an empty `/tmp` of limited size, no network, no other
-//! processes; it cannot start processes or programs, and has limits on memory, processor time, file sizes and wall time.
-//! The namespaces are made by `bwrap` (Bubblewrap) or by `unshare` (util-linux), both without privileges; the limits and
-//! a system call filter are set by the driver inside, before the program starts. Before it is used, a sandbox is tried
-//! out: a program that attempts what is forbidden has to fail at all of it.
+//! processes; it cannot start processes or programs, and has limits on memory, processor time, file sizes and wall
+//! time. The namespaces are made by `bwrap` (Bubblewrap) or by `unshare` (util-linux), both without privileges; the
+//! limits and a system call filter are set by the driver inside, before the program starts. Before it is used, a
+//! sandbox is tried out: a program that attempts what is forbidden has to fail at all of it.
 
 use std::collections::BTreeMap;
 use std::io::{BufRead, BufReader, Read, Write};

@@ -54,7 +54,8 @@ impl Default for LeanConfig {
 }
 
 impl LeanConfig {
-    /// Reads the settings from JSON and checks them; the file and the server are looked at when the environment is made.
+    /// Reads the settings from JSON and checks them; the file and the server are looked at when the environment is
+    /// made.
     ///
     /// # Errors
     /// [`EnvError::Config`] for unknown keys, wrong types and values out of range.

@@ -113,17 +113,15 @@ mod tests {
 
     #[test]
     fn files_are_taken_apart_and_put_together() {
-        let source = "import Mathlib\n\nset_option maxHeartbeats 0\n\nopen Nat\n\ntheorem t (x : ℕ)\n    (h : x = 1) : x = 1 := by sorry";
+        let head = "import Mathlib\n\nset_option maxHeartbeats 0\n\nopen Nat\n\n";
+        let body = "theorem t (x : ℕ)\n    (h : x = 1) : x = 1 := by";
+        let source = &format!("{head}{body} sorry");
         let statement = Statement::parse("t", source).expect("a statement");
         assert_eq!(statement.imports, "import Mathlib");
         assert_eq!(statement.preamble, "set_option maxHeartbeats 0\n\nopen Nat");
-        assert_eq!(statement.body, "theorem t (x : ℕ)\n    (h : x = 1) : x = 1 := by");
+        assert_eq!(statement.body, body);
         let tactics = ["have y := h".to_owned(), "cases y with\n| refl => rfl".to_owned()];
-        assert_eq!(
-            statement.file(&tactics),
-            "import Mathlib\n\nset_option maxHeartbeats 0\n\nopen Nat\n\ntheorem t (x : ℕ)\n    (h : x = 1) : x = 1 := by\n  \
-             have y := h\n  cases y with\n  | refl => rfl\n"
-        );
+        assert_eq!(statement.file(&tactics), format!("{head}{body}\n  have y := h\n  cases y with\n  | refl => rfl\n"));
         assert_eq!(statement.transcript(&tactics).len(), 5);
     }
 

@@ -18,7 +18,8 @@ const KEYS: [&str; 4] = ["data_path", "val_path", "val_every", "compat"];
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct MathQaConfig {
-    /// File of the rows, as JSON Lines or a JSON list, also ending in `.gz`: `query` and `response` as in MetaMathQA, or
+    /// File of the rows, as JSON Lines or a JSON list, also ending in `.gz`: `query` and `response` as in MetaMathQA,
+    /// or
     /// `question` and `answer` as in GSM8K. Needed; no default.
     pub data_path: Option<String>,
     /// File of the validation rows. Default none: rows of `data_path` are kept for validation.

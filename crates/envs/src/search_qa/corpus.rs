@@ -1,7 +1,7 @@
 //! Documents from a folder or a file.
 //!
-//! Text files (`.txt`, `.md`) are cut into passages of so many words, since only the beginning of a document is shown to
-//! the agent. Rows of JSON Lines files (`.jsonl`, `.json`, also with `.gz`) are documents as they are.
+//! Text files (`.txt`, `.md`) are cut into passages of so many words, since only the beginning of a document is shown
+//! to the agent. Rows of JSON Lines files (`.jsonl`, `.json`, also with `.gz`) are documents as they are.
 
 use std::path::{Path, PathBuf};
 

@@ -3,8 +3,8 @@
 //! `search[words]` shows the best documents, `finish[answer]` ends the episode. An exact answer pays 1, another one its
 //! F1 from 0.3 on; as in the reference every answer that pays something counts as a success, and whether it was exact
 //! is in the metrics. Text that is neither a search nor an answer is taken for an answer, found by [`extract`]; it is
-//! not valid. Deviations from RAGEN, taken back by `compat: true`: training and validation draw from different rows, and
-//! a retrieval server that fails ends the episode with an error.
+//! not valid. Deviations from RAGEN, taken back by `compat: true`: training and validation draw from different rows,
+//! and a retrieval server that fails ends the episode with an error.
 
 mod answer;
 mod bm25;

@@ -9,8 +9,8 @@ use crate::config::read;
 use crate::dataset::DataFiles;
 
 /// Rules and goal in words.
-pub const INSTRUCTION: &str = "You answer questions. Think first, then give the answer alone: a number or an expression, \
-                               or the letter of the right choice where choices are listed.";
+pub const INSTRUCTION: &str = "You answer questions. Think first, then give the answer alone: a number or an \
+                               expression, or the letter of the right choice where choices are listed.";
 
 const KEYS: [&str; 5] = ["dataset", "data_path", "val_path", "val_every", "compat"];
 
