@@ -144,7 +144,7 @@ fn rows(dir: &tempfile::TempDir) -> String {
     let text: String = (0..20)
         .map(|i| {
             let of = if i % 2 == 0 { "stdin_stdout" } else { "functional" };
-            let test = |n| json!({ "input": format!("{n}\n{i}"), "output": (n + i).to_string(), "testtype": of });
+            let test = |n: i32| json!({ "input": format!("{n}\n{i}"), "output": (n + i).to_string(), "testtype": of });
             let tests: Vec<Value> = (0..4).map(test).collect();
             let mut row = json!({ "problem": format!("Problem {i}: add two numbers."), "tests": tests });
             if i % 2 == 0 {
