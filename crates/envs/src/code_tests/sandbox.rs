@@ -198,7 +198,7 @@ impl Sandbox {
                 command.args(["--fork", "--kill-child", "sh", "-c", SCRIPT, "sandbox"]);
                 // The place that is built on is hidden, so it must not be one that is needed.
                 let hidden = self.folders.iter().any(|folder| folder.starts_with("/tmp/"));
-                command.args([if hidden { "/mnt" } else { "/tmp" }, &megabytes]);
+                command.args([if hidden { "/mnt" } else { "/tmp" }, megabytes.as_str()]);
                 command.arg(&self.python).arg(DRIVER).args(&self.folders);
                 command.env_clear().env("PATH", PATH).env("PYTHONHASHSEED", "0").env("LANG", "C.UTF-8");
             }
