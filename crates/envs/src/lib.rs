@@ -19,17 +19,25 @@
 //! # Ok::<(), ragen_envs::EnvError>(())
 //! ```
 
+pub mod alfworld;
 pub mod bandit;
 pub mod baseline;
 pub mod checker;
 mod claims;
+pub mod code_tests;
 mod config;
+mod dataset;
 pub mod difficulty;
 pub mod environment;
 pub mod frozen_lake;
+mod http;
+pub mod lean;
+pub mod math_qa;
 pub mod registry;
 pub mod rng;
+pub mod search_qa;
 pub mod sokoban;
+pub mod static_qa;
 mod symbols;
 
 pub use claims::Agreement;

@@ -4,20 +4,41 @@
 
 use serde_json::{Value, json};
 
+use crate::alfworld::{self, Alfworld};
 use crate::bandit::{self, Bandit};
+use crate::code_tests::{self, CodeTests};
 use crate::config::{nearest, refuse};
 use crate::frozen_lake::{self, FrozenLake};
+use crate::lean::{self, Lean};
+use crate::math_qa::{self, MathQa};
+use crate::search_qa::{self, SearchQa};
 use crate::sokoban::{self, Sokoban};
+use crate::static_qa::{self, StaticQa};
 use crate::{EnvError, Environment};
 
 /// Makes an environment from its settings.
 type Make = fn(&Value) -> Result<Box<dyn Environment>, EnvError>;
 
 /// Every environment there is: registry name and constructor.
-const ENVIRONMENTS: [(&str, Make); 3] = [
+const ENVIRONMENTS: &[(&str, Make)] = &[
+    (alfworld::ENV_TYPE, |config| Ok(Box::new(Alfworld::from_json(config)?))),
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
+    (code_tests::ENV_TYPE, |config| Ok(Box::new(CodeTests::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
+    (lean::ENV_TYPE, |config| Ok(Box::new(Lean::from_json(config)?))),
+    (math_qa::ENV_TYPE, |config| Ok(Box::new(MathQa::from_json(config)?))),
+    (search_qa::ENV_TYPE, |config| Ok(Box::new(SearchQa::from_json(config)?))),
     (sokoban::ENV_TYPE, |config| Ok(Box::new(Sokoban::from_json(config)?))),
+    (static_qa::ENV_TYPE, |config| Ok(Box::new(StaticQa::from_json(config)?))),
+];
+
+/// Environments that cannot be made without something of the user's: registry name, setting, what it names.
+const NEEDED: &[(&str, &str, &str)] = &[
+    (code_tests::ENV_TYPE, "data_path", "a file of programming problems"),
+    (lean::ENV_TYPE, "data_path", "a file of theorems; also a Kimina Lean server at server_url"),
+    (math_qa::ENV_TYPE, "data_path", "a file of questions"),
+    (search_qa::ENV_TYPE, "data_path", "a file of questions; also corpus_path or retrieval_url"),
+    (static_qa::ENV_TYPE, "data_path", "a file of questions"),
 ];
 
 /// Settings that belong together under one name, as RAGEN's `custom_envs` entries do.
@@ -35,6 +56,18 @@ pub struct Template {
     pub env_instruction: &'static str,
     /// Settings of the environment, for [`make`].
     pub env_config: Value,
+}
+
+impl Template {
+    /// The setting that has to be given before this environment can be made, and what it names; `None` when nothing is
+    /// missing.
+    #[must_use]
+    pub fn needs(&self) -> Option<(&'static str, &'static str)> {
+        NEEDED
+            .iter()
+            .find(|(env_type, setting, _)| *env_type == self.env_type && self.env_config.get(setting).is_none())
+            .map(|(_, setting, what)| (*setting, *what))
+    }
 }
 
 /// The registry names, sorted.
@@ -102,6 +135,22 @@ pub fn templates() -> Vec<Template> {
         env_instruction: bandit::INSTRUCTION,
         env_config,
     };
+    let household = |tag, eval_dataset| Template {
+        tag,
+        env_type: alfworld::ENV_TYPE,
+        max_actions_per_traj: 50,
+        max_tokens: 512,
+        env_instruction: alfworld::INSTRUCTION,
+        env_config: json!({ "eval_dataset": eval_dataset }),
+    };
+    let question = |tag, env_type, env_instruction, env_config| Template {
+        tag,
+        env_type,
+        max_actions_per_traj: 1,
+        max_tokens: 100,
+        env_instruction,
+        env_config,
+    };
     vec![
         sokoban("SimpleSokoban", 100, json!({ "dim_x": 6, "dim_y": 6, "num_boxes": 1, "max_steps": 100 })),
         sokoban(
@@ -135,5 +184,30 @@ pub fn templates() -> Vec<Template> {
         bandit("Bandit", json!({ "split": "train" })),
         bandit("BanditTest", json!({ "split": "test" })),
         bandit("BanditRev", json!({ "split": "train", "reversed": true })),
+        household("Alfworld", "eval_in_distribution"),
+        household("AlfworldOOD", "eval_out_of_distribution"),
+        question("MetamathQA", math_qa::ENV_TYPE, math_qa::INSTRUCTION, json!({})),
+        Template {
+            max_actions_per_traj: 10,
+            max_tokens: 300,
+            ..question("SearchQA", search_qa::ENV_TYPE, search_qa::INSTRUCTION, json!({}))
+        },
+        Template {
+            max_actions_per_traj: 10,
+            max_tokens: 300,
+            ..question("SearchQAMock", search_qa::ENV_TYPE, search_qa::INSTRUCTION, json!({ "mock_mode": true }))
+        },
+        Template {
+            max_actions_per_traj: 30,
+            max_tokens: 512,
+            ..question("Lean", lean::ENV_TYPE, lean::INSTRUCTION, json!({}))
+        },
+        Template {
+            max_tokens: 8000,
+            ..question("DeepCoder", code_tests::ENV_TYPE, code_tests::INSTRUCTION, json!({}))
+        },
+        question("StaticMetamathQA", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "metamathqa" })),
+        question("StaticGSM8K", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "gsm8k" })),
+        question("StaticMMLU", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "mmlu" })),
     ]
 }

@@ -136,7 +136,9 @@ pub fn env_tag(config: &Config, tag: &str) -> Result<EnvTag, EnvError> {
     })?;
     // Settings that the environment refuses should stop the run before it starts.
     registry::make(&env_type, &env_config)?;
-    let default_legend = registry::make(&env_type, &serde_json::Value::Null)?.spec().legend.clone();
+    // Environments that cannot be made without settings read files; those have no legend.
+    let default_legend =
+        registry::make(&env_type, &serde_json::Value::Null).map(|env| env.spec().legend.clone()).unwrap_or_default();
     let made = env_type.clone();
     let missing = |key: &str| EnvError::Config {
         env_type: tag.to_owned(),

@@ -3,12 +3,15 @@
 use clap::{Args, Subcommand};
 use ragen_envs::baseline::{Baseline, VAL_SEEDS, baseline};
 use ragen_envs::checker::{Report, check};
-use ragen_envs::registry::{self, Template};
-use ragen_envs::{EnvError, Environment, Split};
+use ragen_envs::{EnvError, Split, registry};
+use ragen_starpo::agent::env_tag;
+use ragen_starpo::config::Config;
+use ragen_starpo::instances::EnvTag;
 use rand_chacha::ChaCha8Rng;
 use rand_core::SeedableRng;
 use serde_json::json;
 
+use crate::arguments::Positional;
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table, percent};
 
@@ -35,8 +38,8 @@ enum EnvsCommand {
     /// Try out what every environment promises (the same seed gives the same episode, malformed actions change nothing,
     /// the oracle keeps its word, …) and score random actions and the oracle on the validation instances.
     Check {
-        /// Tags to check; default: all.
-        #[arg(value_name = "TAG")]
+        /// Tags to check, then overrides section.key=value; default: all that need no file or server of yours.
+        #[arg(value_name = "TAG|KEY=VALUE")]
         tags: Vec<String>,
         /// Print JSON.
         #[arg(long)]
@@ -57,11 +60,14 @@ impl Envs {
 fn list(as_json: bool) -> Outcome {
     let mut rows = Vec::new();
     for template in registry::templates() {
-        let env = registry::make(template.env_type, &template.env_config)?;
-        rows.push((template, env.spec().clone()));
+        let actions = match template.needs() {
+            Some(_) => Vec::new(),
+            None => registry::make(template.env_type, &template.env_config)?.spec().actions.clone(),
+        };
+        rows.push((template, actions));
     }
     if as_json {
-        let list = rows.iter().map(|(t, spec)| {
+        let list = rows.iter().map(|(t, actions)| {
             json!({
                 "tag": t.tag,
                 "env_type": t.env_type,
@@ -69,7 +75,8 @@ fn list(as_json: bool) -> Outcome {
                 "max_tokens": t.max_tokens,
                 "env_config": t.env_config,
                 "env_instruction": t.env_instruction,
-                "actions": spec.actions,
+                "actions": actions,
+                "needs": t.needs().map(|(setting, _)| setting),
             })
         });
         output::json(&list.collect());
@@ -77,8 +84,12 @@ fn list(as_json: bool) -> Outcome {
     }
     let mut table = Table::default();
     table.row(["tag".into(), "environment".into(), "actions an episode".into(), "action names".into()]);
-    for (t, spec) in &rows {
-        let names = if spec.actions.is_empty() { "free text".into() } else { spec.actions.join(" ") };
+    for (t, actions) in &rows {
+        let names = match t.needs() {
+            Some((setting, what)) => format!("needs {setting}: {what}"),
+            None if actions.is_empty() => "free text".into(),
+            None => actions.join(" "),
+        };
         table.row([t.tag.to_owned(), t.env_type.to_owned(), t.max_actions_per_traj.to_string(), names]);
     }
     table.print();
@@ -87,16 +98,16 @@ fn list(as_json: bool) -> Outcome {
 
 /// What a check found.
 struct Checked {
-    template: Template,
+    tag: EnvTag,
     report: Result<Report, Vec<String>>,
     baseline: Result<Baseline, EnvError>,
 }
 
-fn check_one(template: Template) -> Outcome<Checked> {
-    let make = || -> Result<Box<dyn Environment>, EnvError> { registry::make(template.env_type, &template.env_config) };
+fn check_one(tag: EnvTag) -> Outcome<Checked> {
+    let make = || (tag.make)();
     let mut env = make()?;
     let mut rng = ChaCha8Rng::seed_from_u64(0);
-    let budget = template.max_actions_per_traj;
+    let budget = tag.max_actions_per_traj;
     let baseline = baseline(&mut *env, VAL_SEEDS, Split::Val, budget, REPETITIONS, &mut rng);
     drop(env);
     let checked = check(
@@ -108,21 +119,25 @@ fn check_one(template: Template) -> Outcome<Checked> {
         0..CHECK_SEEDS,
     );
     let report = checked.map_err(|problems| problems.iter().map(ToString::to_string).collect());
-    Ok(Checked { report, baseline, template })
+    Ok(Checked { report, baseline, tag })
 }
 
 fn check_all(tags: &[String], as_json: bool) -> Outcome {
-    let templates = if tags.is_empty() {
-        registry::templates()
+    let arguments = Positional::split(tags, usize::MAX, "tags")?;
+    let config = Config::load(None, &arguments.overrides)?;
+    let tags: Vec<String> = if arguments.names.is_empty() {
+        // What needs a file or a server of the user's is checked when it is named.
+        let ready = registry::templates().into_iter().filter(|template| template.needs().is_none());
+        ready.map(|template| template.tag.to_owned()).collect()
     } else {
-        tags.iter().map(|tag| registry::template(tag)).collect::<Result<_, _>>()?
+        arguments.names
     };
     let mut results = Vec::new();
-    for template in templates {
-        results.push(check_one(template)?);
+    for tag in tags {
+        results.push(check_one(env_tag(&config, &tag)?)?);
     }
     let faulty: Vec<&str> =
-        results.iter().filter(|r| r.report.is_err() || r.baseline.is_err()).map(|r| r.template.tag).collect();
+        results.iter().filter(|r| r.report.is_err() || r.baseline.is_err()).map(|r| r.tag.tag.as_str()).collect();
     if as_json {
         output::json(&results.iter().map(as_value).collect());
     } else {
@@ -135,7 +150,7 @@ fn check_all(tags: &[String], as_json: bool) -> Outcome {
 }
 
 fn as_value(checked: &Checked) -> serde_json::Value {
-    let mut out = json!({ "tag": checked.template.tag, "ok": checked.report.is_ok() && checked.baseline.is_ok() });
+    let mut out = json!({ "tag": checked.tag.tag, "ok": checked.report.is_ok() && checked.baseline.is_ok() });
     match &checked.report {
         Ok(report) => {
             out["seeds"] = json!(report.seeds);
@@ -174,7 +189,7 @@ fn print(results: &[Checked]) {
         let check = if r.report.is_ok() { "ok" } else { "BROKEN" };
         match &r.baseline {
             Ok(b) => table.row([
-                r.template.tag.to_owned(),
+                r.tag.tag.clone(),
                 check.to_owned(),
                 b.instances.to_string(),
                 format!("{} ± {:.1}", percent(b.random_success), 100.0 * b.random_standard_error),
@@ -183,16 +198,16 @@ fn print(results: &[Checked]) {
                 format!("{:.2}", b.random_return),
                 format!("{:.2}", b.oracle_return),
             ]),
-            Err(_) => table.row([r.template.tag.to_owned(), "BROKEN".into()]),
+            Err(_) => table.row([r.tag.tag.clone(), "BROKEN".into()]),
         }
     }
     table.print();
     for r in results {
         for problem in r.report.as_ref().err().into_iter().flatten() {
-            output::line(format_args!("{}: {problem}", r.template.tag));
+            output::line(format_args!("{}: {problem}", r.tag.tag));
         }
         if let Err(error) = &r.baseline {
-            output::line(format_args!("{}: {error}", r.template.tag));
+            output::line(format_args!("{}: {error}", r.tag.tag));
         }
     }
 }

@@ -5,8 +5,19 @@ use std::path::PathBuf;
 use serde_json::Value;
 
 fn path(name: &str) -> Option<PathBuf> {
+    within("vectors", name)
+}
+
+/// The path of a data file; `None` when there are no fixtures.
+pub fn data(name: &str) -> Option<String> {
+    let path = within("data", name)?;
+    assert!(path.exists(), "cannot read {}", path.display());
+    Some(path.to_str().expect("a name in UTF-8").to_owned())
+}
+
+fn within(folder: &str, name: &str) -> Option<PathBuf> {
     match std::env::var_os("RAGEN_FIXTURES") {
-        Some(root) => Some(PathBuf::from(root).join("vectors").join(name)),
+        Some(root) => Some(PathBuf::from(root).join(folder).join(name)),
         None => {
             println!("skipped: RAGEN_FIXTURES is not set, so there is no {name} to compare with");
             None
