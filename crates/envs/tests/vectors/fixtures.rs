@@ -4,9 +4,18 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
+/// A file or folder of public data; `None` when there are no fixtures.
+pub fn data(name: &str) -> Option<PathBuf> {
+    inside("data", name)
+}
+
 fn path(name: &str) -> Option<PathBuf> {
+    inside("vectors", name)
+}
+
+fn inside(folder: &str, name: &str) -> Option<PathBuf> {
     match std::env::var_os("RAGEN_FIXTURES") {
-        Some(root) => Some(PathBuf::from(root).join("vectors").join(name)),
+        Some(root) => Some(PathBuf::from(root).join(folder).join(name)),
         None => {
             println!("skipped: RAGEN_FIXTURES is not set, so there is no {name} to compare with");
             None
