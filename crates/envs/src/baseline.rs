@@ -4,7 +4,6 @@ use std::ops::Range;
 
 use rand_core::Rng;
 
-use crate::rng::index_below;
 use crate::{EnvError, Environment, Split};
 
 /// Seeds of the 256 validation instances.
@@ -40,14 +39,9 @@ pub struct Baseline {
     pub optimum: Option<f64>,
 }
 
-/// A uniformly random action out of those that make sense now; `None` when there are none to choose from.
+/// A uniformly random action, as [`Environment::sample_action`] draws it.
 pub fn random_action(env: &dyn Environment, rng: &mut dyn Rng) -> Option<String> {
-    let mut actions = env.available_actions();
-    if actions.is_empty() {
-        return None;
-    }
-    let i = index_below(rng, actions.len());
-    Some(actions.swap_remove(i))
+    env.sample_action(rng)
 }
 
 /// Plays an instance with uniformly random actions.

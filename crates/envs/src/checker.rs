@@ -369,10 +369,13 @@ fn same<T: PartialEq + std::fmt::Debug + ?Sized>(a: &T, b: &T, what: &str) -> Re
     if a == b { Ok(()) } else { Err(format!("{what} differ:\n{a:?}\nand\n{b:?}")) }
 }
 
-/// A pseudo-random one of the offered actions; for free text nothing is offered, so any text does.
+/// A pseudo-random one of the offered actions; for free text nothing is offered, and the environment draws one.
 fn some_action(env: &dyn Environment, draws: &mut u64) -> Option<String> {
     *draws = splitmix64(*draws);
     let actions = env.available_actions();
+    if actions.is_empty() {
+        return env.sample_action(&mut Pcg64::new(*draws));
+    }
     let i = usize::try_from(*draws % (actions.len().max(1) as u64)).ok()?;
     actions.get(i).cloned()
 }

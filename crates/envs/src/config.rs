@@ -12,11 +12,7 @@ use crate::EnvError;
 ///
 /// # Errors
 /// [`EnvError::Config`] for something that is not an object, an unknown key or a value of the wrong type.
-pub(crate) fn read<T: DeserializeOwned + Default>(
-    env_type: &str,
-    config: &Value,
-    known: &[&str],
-) -> Result<T, EnvError> {
+pub fn read<T: DeserializeOwned + Default>(env_type: &str, config: &Value, known: &[&str]) -> Result<T, EnvError> {
     let object = match config {
         Value::Null => return Ok(T::default()),
         Value::Object(object) => object,
@@ -40,7 +36,8 @@ pub(crate) fn read<T: DeserializeOwned + Default>(
 }
 
 /// A configuration error of this environment.
-pub(crate) fn refuse(env_type: &str, message: impl Into<String>) -> EnvError {
+#[must_use]
+pub fn refuse(env_type: &str, message: impl Into<String>) -> EnvError {
     EnvError::Config { env_type: env_type.to_owned(), message: message.into() }
 }
 
@@ -48,7 +45,7 @@ pub(crate) fn refuse(env_type: &str, message: impl Into<String>) -> EnvError {
 ///
 /// # Errors
 /// [`EnvError::Config`] that names the setting, the range and the value.
-pub(crate) fn check_range<T: PartialOrd + std::fmt::Display>(
+pub fn check_range<T: PartialOrd + std::fmt::Display>(
     env_type: &str,
     key: &str,
     value: T,
@@ -62,7 +59,8 @@ pub(crate) fn check_range<T: PartialOrd + std::fmt::Display>(
 }
 
 /// The candidate most like `name`, if any is alike at all.
-pub(crate) fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
+#[must_use]
+pub fn nearest<'a>(name: &str, candidates: impl Iterator<Item = &'a str>) -> Option<&'a str> {
     let name = name.to_lowercase();
     candidates
         .map(|candidate| (strsim::jaro_winkler(&name, &candidate.to_lowercase()), candidate))

@@ -5,6 +5,7 @@ use std::collections::BTreeMap;
 use rand_core::Rng;
 
 use crate::claims::Agreement;
+use crate::rng::index_below;
 
 /// Which instances an episode is drawn from.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Hash)]
@@ -178,6 +179,17 @@ pub trait Environment: Send {
     /// The actions that make sense now, for environments whose actions change from state to state.
     fn available_actions(&self) -> Vec<String> {
         self.spec().actions.clone()
+    }
+
+    /// An action of the uniformly random policy, the floor of every score; `None` when there is nothing to choose from.
+    /// Where actions are free text this says what random play means.
+    fn sample_action(&self, rng: &mut dyn Rng) -> Option<String> {
+        let mut actions = self.available_actions();
+        if actions.is_empty() {
+            return None;
+        }
+        let i = index_below(rng, actions.len());
+        Some(actions.swap_remove(i))
     }
 
     /// The next actions of the oracle, the best player there is, given how many actions are left; empty when the

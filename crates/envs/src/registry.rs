@@ -1,6 +1,9 @@
 //! Environments by name, and ready-made settings by tag.
 //!
-//! A new environment is one line in `ENVIRONMENTS`; a new tag is one entry in [`templates`].
+//! A new built-in environment is one line in `ENVIRONMENTS`, a new tag one entry in [`templates`]; a crate of one's own
+//! calls [`register`].
+
+use std::sync::{PoisonError, RwLock};
 
 use serde_json::{Value, json};
 
@@ -8,28 +11,38 @@ use crate::alfworld::{self, Alfworld};
 use crate::bandit::{self, Bandit};
 use crate::code_tests::{self, CodeTests};
 use crate::config::{nearest, refuse};
+use crate::countdown::{self, Countdown};
 use crate::frozen_lake::{self, FrozenLake};
+use crate::game2048::{self, Game2048};
 use crate::lean::{self, Lean};
 use crate::math_qa::{self, MathQa};
+use crate::navigation::{self, Navigation};
+use crate::rubik::{self, RubiksCube};
 use crate::search_qa::{self, SearchQa};
 use crate::sokoban::{self, Sokoban};
 use crate::static_qa::{self, StaticQa};
+use crate::sudoku::{self, Sudoku};
 use crate::{EnvError, Environment};
 
-/// Makes an environment from its settings.
-type Make = fn(&Value) -> Result<Box<dyn Environment>, EnvError>;
+/// Makes an environment from its settings; JSON null stands for the defaults.
+pub type Make = fn(&Value) -> Result<Box<dyn Environment>, EnvError>;
 
 /// Every environment there is: registry name and constructor.
 const ENVIRONMENTS: &[(&str, Make)] = &[
     (alfworld::ENV_TYPE, |config| Ok(Box::new(Alfworld::from_json(config)?))),
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
     (code_tests::ENV_TYPE, |config| Ok(Box::new(CodeTests::from_json(config)?))),
+    (countdown::ENV_TYPE, |config| Ok(Box::new(Countdown::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
+    (game2048::ENV_TYPE, |config| Ok(Box::new(Game2048::from_json(config)?))),
     (lean::ENV_TYPE, |config| Ok(Box::new(Lean::from_json(config)?))),
     (math_qa::ENV_TYPE, |config| Ok(Box::new(MathQa::from_json(config)?))),
+    (navigation::ENV_TYPE, |config| Ok(Box::new(Navigation::from_json(config)?))),
+    (rubik::ENV_TYPE, |config| Ok(Box::new(RubiksCube::from_json(config)?))),
     (search_qa::ENV_TYPE, |config| Ok(Box::new(SearchQa::from_json(config)?))),
     (sokoban::ENV_TYPE, |config| Ok(Box::new(Sokoban::from_json(config)?))),
     (static_qa::ENV_TYPE, |config| Ok(Box::new(StaticQa::from_json(config)?))),
+    (sudoku::ENV_TYPE, |config| Ok(Box::new(Sudoku::from_json(config)?))),
 ];
 
 /// Environments that cannot be made without something of the user's: registry name, setting, what it names.
@@ -70,10 +83,40 @@ impl Template {
     }
 }
 
+/// What was registered while running.
+static REGISTERED: RwLock<Vec<(Template, Make)>> = RwLock::new(Vec::new());
+
+fn registered() -> Vec<(Template, Make)> {
+    REGISTERED.read().unwrap_or_else(PoisonError::into_inner).clone()
+}
+
+/// Adds an environment of one's own for the rest of this process: under the registry name `template.env_type`, with
+/// `template.tag` for its settings. Further tags come as `custom_envs` in the configuration.
+///
+/// # Errors
+/// [`EnvError::Config`] when the name or the tag is taken, or the environment refuses the template's own settings.
+pub fn register(template: Template, make: Make) -> Result<(), EnvError> {
+    if env_types().contains(&template.env_type) {
+        return Err(refuse(template.env_type, "an environment of this name exists already; choose another name"));
+    }
+    if templates().iter().any(|known| known.tag == template.tag) {
+        return Err(refuse(
+            template.env_type,
+            format!("the tag `{}` exists already; choose another tag", template.tag),
+        ));
+    }
+    make(&template.env_config)?;
+    REGISTERED.write().unwrap_or_else(PoisonError::into_inner).push((template, make));
+    Ok(())
+}
+
 /// The registry names, sorted.
 #[must_use]
 pub fn env_types() -> Vec<&'static str> {
-    ENVIRONMENTS.iter().map(|(name, _)| *name).collect()
+    let mut names: Vec<&str> = ENVIRONMENTS.iter().map(|(name, _)| *name).collect();
+    names.extend(registered().iter().map(|(template, _)| template.env_type));
+    names.sort_unstable();
+    names
 }
 
 /// Makes an environment. `null` settings are the defaults.
@@ -82,8 +125,10 @@ pub fn env_types() -> Vec<&'static str> {
 /// [`EnvError::Config`] for an unknown environment (with the nearest known one), an unknown setting (likewise), a
 /// wrong type or a value out of range.
 pub fn make(env_type: &str, config: &Value) -> Result<Box<dyn Environment>, EnvError> {
-    match ENVIRONMENTS.iter().find(|(name, _)| *name == env_type) {
-        Some((_, make)) => make(config),
+    let built_in = ENVIRONMENTS.iter().find(|(name, _)| *name == env_type).map(|(_, make)| *make);
+    let own = || registered().iter().find(|(template, _)| template.env_type == env_type).map(|(_, make)| *make);
+    match built_in.or_else(own) {
+        Some(make) => make(config),
         None => Err(unknown(env_type, "environment", &env_types())),
     }
 }
@@ -108,9 +153,15 @@ fn unknown(name: &str, kind: &str, known: &[&str]) -> EnvError {
     refuse(name, format!("no such {kind}; {hint}"))
 }
 
-/// All templates, with RAGEN's tags and settings.
+/// All templates: the built-in ones, with RAGEN's tags and settings, and those that were registered.
 #[must_use]
 pub fn templates() -> Vec<Template> {
+    let mut all = built_in_templates();
+    all.extend(registered().into_iter().map(|(template, _)| template));
+    all
+}
+
+fn built_in_templates() -> Vec<Template> {
     let sokoban = |tag, max_tokens, env_config| Template {
         tag,
         env_type: sokoban::ENV_TYPE,
@@ -149,6 +200,30 @@ pub fn templates() -> Vec<Template> {
         max_actions_per_traj: 1,
         max_tokens: 100,
         env_instruction,
+        env_config,
+    };
+    let sudoku = |tag, max_actions_per_traj, env_config| Template {
+        tag,
+        env_type: sudoku::ENV_TYPE,
+        max_actions_per_traj,
+        max_tokens: 150,
+        env_instruction: sudoku::INSTRUCTION,
+        env_config,
+    };
+    let game2048 = |tag, max_actions_per_traj, env_config| Template {
+        tag,
+        env_type: game2048::ENV_TYPE,
+        max_actions_per_traj,
+        max_tokens: 100,
+        env_instruction: game2048::INSTRUCTION,
+        env_config,
+    };
+    let rubik = |tag, env_config| Template {
+        tag,
+        env_type: rubik::ENV_TYPE,
+        max_actions_per_traj: 20,
+        max_tokens: 96,
+        env_instruction: rubik::INSTRUCTION,
         env_config,
     };
     vec![
@@ -209,5 +284,31 @@ pub fn templates() -> Vec<Template> {
         question("StaticMetamathQA", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "metamathqa" })),
         question("StaticGSM8K", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "gsm8k" })),
         question("StaticMMLU", static_qa::ENV_TYPE, static_qa::INSTRUCTION, json!({ "dataset": "mmlu" })),
+        Template {
+            tag: "Countdown",
+            env_type: countdown::ENV_TYPE,
+            max_actions_per_traj: 1,
+            max_tokens: 100,
+            env_instruction: countdown::INSTRUCTION,
+            env_config: json!({}),
+        },
+        // RAGEN gives 20 and 30 actions to fill 32 and 40 cells; here there are some to spare.
+        sudoku("SimpleSudoku", 40, json!({ "grid_size": 9, "difficulty": "easy" })),
+        sudoku("MediumSudoku", 50, json!({ "grid_size": 9, "difficulty": "medium" })),
+        sudoku("SmallSudoku", 10, json!({ "grid_size": 4, "difficulty": "hard", "render_format": "simple" })),
+        sudoku("LargeSudoku", 120, json!({ "grid_size": 16, "difficulty": "easy" })),
+        // RAGEN gives 700 actions, in which no one makes 2048.
+        game2048("game_2048", 1200, json!({})),
+        game2048("Small2048", 100, json!({ "goal": 128 })),
+        rubik("rubikscube", json!({ "scramble_depth": 1, "max_steps": 20 })),
+        rubik("HarderRubiksCube", json!({ "scramble_depth": 5, "max_steps": 20 })),
+        Template {
+            tag: "Spatial",
+            env_type: navigation::ENV_TYPE,
+            max_actions_per_traj: 11,
+            max_tokens: 100,
+            env_instruction: navigation::INSTRUCTION,
+            env_config: json!({}),
+        },
     ]
 }

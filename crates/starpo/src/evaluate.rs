@@ -198,9 +198,14 @@ pub fn baselines(groups: &[Group], options: &BaselineOptions) -> Baselines {
             let mut chose = false;
             let result = play(group, options, |env, _| {
                 let actions = env.available_actions()?;
-                let pick = usize::try_from(below(&mut rng, actions.len() as u64)).unwrap_or(0);
-                chose |= !actions.is_empty();
-                Ok(actions.into_iter().nth(pick).into_iter().collect())
+                let action = if actions.is_empty() {
+                    env.sample_action(&mut rng)?
+                } else {
+                    let pick = usize::try_from(below(&mut rng, actions.len() as u64)).unwrap_or(0);
+                    actions.into_iter().nth(pick)
+                };
+                chose |= action.is_some();
+                Ok(action.into_iter().collect())
             });
             if chose {
                 random.push(result);

@@ -99,6 +99,14 @@ impl GuardedEnv {
         self.call(|env| Ok(env.available_actions()))
     }
 
+    /// See [`Environment::sample_action`].
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn sample_action(&mut self, rng: &mut dyn Rng) -> Result<Option<String>, Fault> {
+        self.call(|env| Ok(env.sample_action(rng)))
+    }
+
     /// See [`Environment::oracle`].
     ///
     /// # Errors

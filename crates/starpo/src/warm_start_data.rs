@@ -270,13 +270,9 @@ impl Demo<'_> {
         // A random turn needs a later one in which to recover.
         let mut random = turn < self.options.max_turn && *left > most && self.chance(self.options.random_turn_prob);
         if random {
-            match env.available_actions() {
-                Ok(all) if !all.is_empty() => {
-                    actions = (0..actions.len())
-                        .filter_map(|_| all.get(below(&mut self.rng, all.len() as u64) as usize).cloned())
-                        .collect();
-                }
-                Ok(_) => random = false,
+            match self.random_actions(env, actions.len()) {
+                Ok(drawn) if drawn.is_empty() => random = false,
+                Ok(drawn) => actions = drawn,
                 Err(fault) => return Ok(Err(fault)),
             }
         }
@@ -303,13 +299,24 @@ impl Demo<'_> {
 
     /// As many random actions as are allowed, with words that say no more than that.
     fn random_demonstration(&mut self, env: &mut GuardedEnv, allowed: usize) -> Result<Option<Demonstration>, Fault> {
+        let actions = self.random_actions(env, allowed)?;
+        let reasoning = format!("I try {}.", actions.join(", "));
+        Ok((!actions.is_empty()).then_some(Demonstration { reasoning, actions }))
+    }
+
+    /// Random actions, `count` of them; none where the environment has nothing to choose from.
+    fn random_actions(&mut self, env: &mut GuardedEnv, count: usize) -> Result<Vec<String>, Fault> {
         let all = env.available_actions()?;
-        if all.is_empty() {
-            return Ok(None);
+        let mut actions = Vec::with_capacity(count);
+        for _ in 0..count {
+            let action = if all.is_empty() {
+                env.sample_action(&mut self.rng)?
+            } else {
+                all.get(below(&mut self.rng, all.len() as u64) as usize).cloned()
+            };
+            actions.extend(action);
         }
-        let mut pick = || all[below(&mut self.rng, all.len() as u64) as usize].clone();
-        let actions: Vec<String> = (0..allowed).map(|_| pick()).collect();
-        Ok(Some(Demonstration { reasoning: format!("I try {}.", actions.join(", ")), actions }))
+        Ok(actions)
     }
 
     /// Shows the next state. False when the environment failed or the sequence is full.

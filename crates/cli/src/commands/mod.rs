@@ -5,6 +5,7 @@ pub mod envs;
 pub mod eval;
 pub mod export;
 pub mod generate;
+pub mod new_env;
 pub mod play;
 mod progress;
 mod run_folder;

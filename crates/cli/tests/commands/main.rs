@@ -3,6 +3,7 @@
 mod bits;
 mod games;
 mod models;
+mod new_env;
 mod runs;
 mod studies;
 mod support;

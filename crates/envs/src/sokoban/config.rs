@@ -23,7 +23,7 @@ pub const INSTRUCTION_COORD: &str = "You play Sokoban. Push every box onto a tar
 /// Symbols of wall, floor, target, box on target, box, player, player on target.
 pub(super) const SYMBOLS: [char; 7] = ['#', '_', 'O', '√', 'X', 'P', 'S'];
 const MEANINGS: [&str; 7] = ["wall", "empty", "target", "box on target", "box", "player", "player on target"];
-const KEYS: [&str; 10] = [
+const KEYS: [&str; 13] = [
     "dim_room",
     "dim_x",
     "dim_y",
@@ -34,7 +34,12 @@ const KEYS: [&str; 10] = [
     "grid_lookup",
     "grid_vocab",
     "render_mode",
+    "data_path",
+    "val_path",
+    "val_every",
 ];
+/// Settings of the generator, which have no effect on levels from a file.
+const GENERATOR_KEYS: [&str; 5] = ["dim_room", "dim_x", "dim_y", "num_boxes", "search_depth"];
 
 /// Settings of the Sokoban environment, with RAGEN's names and defaults.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
@@ -61,6 +66,13 @@ pub struct SokobanConfig {
     pub grid_vocab: BTreeMap<String, String>,
     /// `text`, the only one there is. Default `text`.
     pub render_mode: String,
+    /// A file of levels in Boxoban's format, or a folder of such files ending in `.txt`; they take the place of
+    /// generated ones. Default none.
+    pub data_path: Option<String>,
+    /// The same for validation. Default none: every `val_every`-th level of `data_path` is kept for it.
+    pub val_path: Option<String>,
+    /// Every how many-th level is kept for validation, from 2. Default 10.
+    pub val_every: Option<usize>,
 }
 
 impl Default for SokobanConfig {
@@ -76,6 +88,9 @@ impl Default for SokobanConfig {
             grid_lookup: BTreeMap::new(),
             grid_vocab: BTreeMap::new(),
             render_mode: "text".to_owned(),
+            data_path: None,
+            val_path: None,
+            val_every: None,
         }
     }
 }
@@ -86,9 +101,14 @@ impl SokobanConfig {
     /// # Errors
     /// [`EnvError::Config`] for unknown keys, wrong types and values out of range.
     pub fn from_json(config: &Value) -> Result<Self, EnvError> {
-        let config: Self = read(ENV_TYPE, config, &KEYS)?;
-        config.check()?;
-        Ok(config)
+        let settings: Self = read(ENV_TYPE, config, &KEYS)?;
+        if settings.data_path.is_some()
+            && let Some(key) = GENERATOR_KEYS.iter().find(|key| config.get(key).is_some())
+        {
+            return Err(refuse(ENV_TYPE, format!("`{key}` has no effect together with `data_path`; give one")));
+        }
+        settings.check()?;
+        Ok(settings)
     }
 
     /// Rows and columns of the room.

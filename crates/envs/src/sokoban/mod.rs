@@ -1,19 +1,25 @@
 //! Sokoban: push every box onto a target. Generation, rules, rewards and text follow RAGEN's variant of gym-sokoban,
 //! so that a seed gives the same board.
 //!
+//! Levels may come from files in Boxoban's format instead (Guez et al. 2018), see [`boxoban`].
+//!
 //! Deviations from RAGEN: a level that cannot be generated is re-seeded by a fixed rule (see [`generate`]), and the
 //! text legend follows the configured symbols.
 
 mod board;
+pub mod boxoban;
 mod config;
 mod demonstrate;
 pub mod generate;
+pub mod pushes;
 mod render;
 mod reverse;
 pub mod solve;
 
 pub use board::{Board, Cell, Direction, Outcome};
 pub use config::{INSTRUCTION, INSTRUCTION_COORD, SokobanConfig};
+
+use std::cell::RefCell;
 
 use rand_core::Rng;
 use serde_json::Value;
@@ -29,7 +35,10 @@ pub struct Sokoban {
     config: SokobanConfig,
     symbols: [char; 7],
     spec: EnvSpec,
+    levels: Option<boxoban::Pools>,
     board: Option<Board>,
+    /// For levels from files: a board and the plan made for it.
+    planned: RefCell<Option<(Board, Vec<Direction>)>>,
     steps: usize,
     over: bool,
 }
@@ -48,7 +57,8 @@ impl Sokoban {
             actions: Direction::ALL.iter().map(|direction| direction.name().to_owned()).collect(),
             legend: config.legend(&symbols)?,
         };
-        Ok(Self { config, symbols, spec, board: None, steps: 0, over: false })
+        let levels = boxoban::Pools::open(&config)?;
+        Ok(Self { config, symbols, spec, levels, board: None, planned: RefCell::new(None), steps: 0, over: false })
     }
 
     /// An environment from JSON settings; see [`SokobanConfig`] for the keys.
@@ -78,7 +88,30 @@ impl Sokoban {
             return Vec::new();
         };
         let budget = actions_left.min(self.config.max_steps.saturating_sub(self.steps));
-        solve::shortest(board, budget).unwrap_or_default()
+        if self.levels.is_none() {
+            return solve::shortest(board, budget).unwrap_or_default();
+        }
+        let plan = self.few_pushes(board);
+        if plan.len() <= budget { plan } else { Vec::new() }
+    }
+
+    /// A plan for a level from a file; empty when none was found. Following one plan to its end takes one search.
+    fn few_pushes(&self, board: &Board) -> Vec<Direction> {
+        let mut planned = self.planned.borrow_mut();
+        if let Some((from, plan)) = planned.as_ref() {
+            let mut on_the_way = from.clone();
+            for done in 0..=plan.len() {
+                if on_the_way == *board && (done < plan.len() || plan.is_empty()) {
+                    return plan[done..].to_vec();
+                }
+                if let Some(&direction) = plan.get(done) {
+                    on_the_way.step(direction);
+                }
+            }
+        }
+        let plan = pushes::few_pushes(board).unwrap_or_default();
+        *planned = Some((board.clone(), plan.clone()));
+        plan
     }
 }
 
@@ -87,9 +120,16 @@ impl Environment for Sokoban {
         &self.spec
     }
 
-    fn reset(&mut self, seed: u64, _split: Split) -> Result<String, EnvError> {
-        let level = generate::level(&self.config, seed)?;
-        Ok(self.start_on(level.board))
+    fn reset(&mut self, seed: u64, split: Split) -> Result<String, EnvError> {
+        let board = match &self.levels {
+            Some(levels) => levels.level(seed, split).ok_or_else(|| EnvError::Instance {
+                env_type: ENV_TYPE.to_owned(),
+                seed,
+                message: "the file has no such level".to_owned(),
+            })?,
+            None => generate::level(&self.config, seed)?.board,
+        };
+        Ok(self.start_on(board))
     }
 
     fn step(&mut self, action: &str) -> Result<Step, EnvError> {
@@ -145,7 +185,12 @@ impl Environment for Sokoban {
 
     fn optimum(&self, actions_left: usize) -> Option<f64> {
         let solved = self.board.as_ref().is_some_and(Board::solved);
-        Some(if solved || !self.plan(actions_left).is_empty() { 1.0 } else { 0.0 })
+        match solved || !self.plan(actions_left).is_empty() {
+            true => Some(1.0),
+            // For levels from files the plan need not be the shortest.
+            false if self.levels.is_some() && actions_left > 0 && !self.over => None,
+            false => Some(0.0),
+        }
     }
 
     fn check_reasoning(&self, reasoning: &str, actions: &[String]) -> Option<Agreement> {

@@ -63,7 +63,7 @@ fn the_oracle_is_never_slower_than_the_recorded_player() {
 
 #[test]
 fn our_tables_are_part_of_the_reference_tables() {
-    let Some(path) = super::fixtures::data("alfworld/alfworld_tables.json") else { return };
+    let Some(path) = super::fixtures::data_file("alfworld/alfworld_tables.json") else { return };
     let tables: Value = serde_json::from_str(&std::fs::read_to_string(path).expect("readable")).expect("JSON");
     let lower = |value: &Value| -> Vec<String> {
         value.as_array().expect("a list").iter().map(|name| text(name).to_lowercase()).collect()

@@ -42,7 +42,7 @@ fn tests(source: &str) -> Option<Vec<(Value, String)>> {
 
 #[test]
 fn public_solutions_pass() {
-    let Some(path) = super::fixtures::data("code/HumanEval.jsonl.gz") else { return };
+    let Some(path) = super::fixtures::data_file("code/HumanEval.jsonl.gz") else { return };
     let sandbox = match Sandbox::open(Mechanism::Auto, "python3") {
         Ok(sandbox) => sandbox,
         Err(reason) => return println!("skipped: {reason}"),

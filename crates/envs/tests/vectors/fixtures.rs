@@ -4,18 +4,23 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-fn path(name: &str) -> Option<PathBuf> {
-    within("vectors", name)
+/// A file or folder of public data; `None` when there are no fixtures.
+pub fn data(name: &str) -> Option<PathBuf> {
+    inside("data", name)
 }
 
-/// The path of a data file; `None` when there are no fixtures.
-pub fn data(name: &str) -> Option<String> {
-    let path = within("data", name)?;
+/// The path of a data file as text; `None` when there are no fixtures.
+pub fn data_file(name: &str) -> Option<String> {
+    let path = data(name)?;
     assert!(path.exists(), "cannot read {}", path.display());
     Some(path.to_str().expect("a name in UTF-8").to_owned())
 }
 
-fn within(folder: &str, name: &str) -> Option<PathBuf> {
+fn path(name: &str) -> Option<PathBuf> {
+    inside("vectors", name)
+}
+
+fn inside(folder: &str, name: &str) -> Option<PathBuf> {
     match std::env::var_os("RAGEN_FIXTURES") {
         Some(root) => Some(PathBuf::from(root).join(folder).join(name)),
         None => {

@@ -5,7 +5,7 @@ use serde_json::Value;
 
 #[test]
 fn public_theorems_are_read() {
-    let Some(path) = super::fixtures::data("lean/minif2f_lean4.jsonl") else { return };
+    let Some(path) = super::fixtures::data_file("lean/minif2f_lean4.jsonl") else { return };
     let text = std::fs::read_to_string(path).expect("readable");
     let mut read = 0;
     for line in text.lines() {

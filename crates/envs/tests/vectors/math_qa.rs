@@ -50,7 +50,7 @@ fn episodes_on_public_rows() {
         ("static", "gsm8k/metamathqa_shaped_from_gsm8k_500.jsonl", json!({ "dataset": "metamathqa" })),
         ("static", "gsm8k/test.jsonl", json!({ "dataset": "gsm8k", "compat": true })),
     ] {
-        let Some(path) = super::fixtures::data(file) else { return };
+        let Some(path) = super::fixtures::data_file(file) else { return };
         let mut config = extra;
         config["data_path"] = json!(path);
         let new = || make(env_type, &config).expect("valid");
@@ -73,7 +73,7 @@ fn episodes_on_public_rows() {
 
 #[test]
 fn training_and_validation_rows_differ() {
-    let Some(path) = super::fixtures::data("gsm8k/test.jsonl") else { return };
+    let Some(path) = super::fixtures::data_file("gsm8k/test.jsonl") else { return };
     let questions = |config: Value, split| -> std::collections::BTreeSet<String> {
         let mut env = make("metamathqa", &config).expect("valid");
         (0..3000).map(|seed| env.reset(seed, split).expect("an instance")).collect()
@@ -87,7 +87,7 @@ fn training_and_validation_rows_differ() {
 
 #[test]
 fn the_reference_draws_the_row() {
-    let Some(path) = super::fixtures::data("gsm8k/metamathqa_shaped_from_gsm8k_500.jsonl") else { return };
+    let Some(path) = super::fixtures::data_file("gsm8k/metamathqa_shaped_from_gsm8k_500.jsonl") else { return };
     let rows: Vec<Value> = std::fs::read_to_string(&path)
         .expect("readable")
         .lines()

@@ -41,7 +41,7 @@ fn rewards() {
 
 #[test]
 fn a_public_corpus_is_searched() {
-    let Some(path) = super::fixtures::data("search/searchr1_example_corpus.jsonl") else { return };
+    let Some(path) = super::fixtures::data_file("search/searchr1_example_corpus.jsonl") else { return };
     let documents = corpus::load(Path::new(&path), 100).expect("documents");
     let index = Bm25::new(documents.clone());
     for document in &documents {
@@ -52,8 +52,8 @@ fn a_public_corpus_is_searched() {
 
 #[test]
 fn public_questions_are_played() {
-    let Some(questions) = super::fixtures::data("hotpotqa/hotpot_dev_v1_simplified.json.gz") else { return };
-    let Some(corpus) = super::fixtures::data("search/searchr1_example_corpus.jsonl") else { return };
+    let Some(questions) = super::fixtures::data_file("hotpotqa/hotpot_dev_v1_simplified.json.gz") else { return };
+    let Some(corpus) = super::fixtures::data_file("search/searchr1_example_corpus.jsonl") else { return };
     let mut env = make("search", &json!({ "data_path": questions, "corpus_path": corpus })).expect("valid");
     for (split, seed) in [(Split::Train, 3), (Split::Val, 123)] {
         env.reset(seed, split).expect("an instance");

@@ -20,9 +20,13 @@ const TASKS: &[(&str, &str)] = &[
     ("base", BASE),
     ("bandit", include_str!("../../../../configs/bandit.yaml")),
     ("bandit_smollm2", include_str!("../../../../configs/bandit_smollm2.yaml")),
+    ("countdown", include_str!("../../../../configs/countdown.yaml")),
     ("frozen_lake", include_str!("../../../../configs/frozen_lake.yaml")),
+    ("rubikscube", include_str!("../../../../configs/rubikscube.yaml")),
     ("sokoban", include_str!("../../../../configs/sokoban.yaml")),
     ("sokoban_smollm2", include_str!("../../../../configs/sokoban_smollm2.yaml")),
+    ("spatial", include_str!("../../../../configs/spatial.yaml")),
+    ("sudoku", include_str!("../../../../configs/sudoku.yaml")),
 ];
 
 /// Why a configuration cannot be used.
