@@ -31,6 +31,7 @@ pub mod registry;
 pub mod rng;
 pub mod sokoban;
 mod symbols;
+pub mod webshop;
 
 pub use claims::Agreement;
 pub use environment::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};

@@ -8,16 +8,18 @@ use crate::bandit::{self, Bandit};
 use crate::config::{nearest, refuse};
 use crate::frozen_lake::{self, FrozenLake};
 use crate::sokoban::{self, Sokoban};
+use crate::webshop::{self, WebShop};
 use crate::{EnvError, Environment};
 
 /// Makes an environment from its settings.
 type Make = fn(&Value) -> Result<Box<dyn Environment>, EnvError>;
 
 /// Every environment there is: registry name and constructor.
-const ENVIRONMENTS: [(&str, Make); 3] = [
+const ENVIRONMENTS: [(&str, Make); 4] = [
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
     (sokoban::ENV_TYPE, |config| Ok(Box::new(Sokoban::from_json(config)?))),
+    (webshop::ENV_TYPE, |config| Ok(Box::new(WebShop::from_json(config)?))),
 ];
 
 /// Settings that belong together under one name, as RAGEN's `custom_envs` entries do.
@@ -55,13 +57,14 @@ pub fn make(env_type: &str, config: &Value) -> Result<Box<dyn Environment>, EnvE
     }
 }
 
-/// The template of a tag.
+/// The template of a tag. Where no tag is spelled so, one that differs in case only is meant.
 ///
 /// # Errors
 /// [`EnvError::Config`] for an unknown tag, with the nearest known one.
 pub fn template(tag: &str) -> Result<Template, EnvError> {
     let mut all = templates();
-    match all.iter().position(|template| template.tag == tag) {
+    let exact = all.iter().position(|template| template.tag == tag);
+    match exact.or_else(|| all.iter().position(|template| template.tag.eq_ignore_ascii_case(tag))) {
         Some(i) => Ok(all.swap_remove(i)),
         None => Err(unknown(tag, "tag", &all.iter().map(|template| template.tag).collect::<Vec<_>>())),
     }
@@ -102,6 +105,14 @@ pub fn templates() -> Vec<Template> {
         env_instruction: bandit::INSTRUCTION,
         env_config,
     };
+    let webshop = |tag, max_actions_per_traj, max_tokens, env_config| Template {
+        tag,
+        env_type: webshop::ENV_TYPE,
+        max_actions_per_traj,
+        max_tokens,
+        env_instruction: webshop::INSTRUCTION,
+        env_config,
+    };
     vec![
         sokoban("SimpleSokoban", 100, json!({ "dim_x": 6, "dim_y": 6, "num_boxes": 1, "max_steps": 100 })),
         sokoban(
@@ -135,5 +146,13 @@ pub fn templates() -> Vec<Template> {
         bandit("Bandit", json!({ "split": "train" })),
         bandit("BanditTest", json!({ "split": "test" })),
         bandit("BanditRev", json!({ "split": "train", "reversed": true })),
+        webshop("WebShop", 9, 200, json!({})),
+        webshop("WebShopFull", 15, 200, json!({})),
+        webshop(
+            "WebShopTiny",
+            7,
+            48,
+            json!({ "dataset": "reduced", "compact": true, "results_per_page": 4, "max_results": 12 }),
+        ),
     ]
 }

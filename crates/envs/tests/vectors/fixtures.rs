@@ -4,9 +4,10 @@ use std::path::PathBuf;
 
 use serde_json::Value;
 
-fn path(name: &str) -> Option<PathBuf> {
+/// A file below the fixtures' folder; `None` when there are no fixtures.
+pub fn path(name: &str) -> Option<PathBuf> {
     match std::env::var_os("RAGEN_FIXTURES") {
-        Some(root) => Some(PathBuf::from(root).join("vectors").join(name)),
+        Some(root) => Some(PathBuf::from(root).join(name)),
         None => {
             println!("skipped: RAGEN_FIXTURES is not set, so there is no {name} to compare with");
             None
@@ -14,8 +15,9 @@ fn path(name: &str) -> Option<PathBuf> {
     }
 }
 
-fn read(name: &str) -> Option<String> {
-    let path = path(name)?;
+/// The text of a vector file; `None` when there are no fixtures.
+pub fn read(name: &str) -> Option<String> {
+    let path = path(&format!("vectors/{name}"))?;
     Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display())))
 }
 

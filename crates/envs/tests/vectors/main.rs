@@ -4,3 +4,5 @@ mod fixtures;
 mod frozen_lake;
 mod rng;
 mod sokoban;
+mod webshop;
+mod webshop_pages;

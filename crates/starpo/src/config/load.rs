@@ -23,6 +23,7 @@ const TASKS: &[(&str, &str)] = &[
     ("frozen_lake", include_str!("../../../../configs/frozen_lake.yaml")),
     ("sokoban", include_str!("../../../../configs/sokoban.yaml")),
     ("sokoban_smollm2", include_str!("../../../../configs/sokoban_smollm2.yaml")),
+    ("webshop", include_str!("../../../../configs/webshop.yaml")),
 ];
 
 /// Why a configuration cannot be used.

@@ -7,6 +7,7 @@ mod machine;
 mod rl_step;
 mod score;
 mod train_step;
+mod webshop;
 
 use clap::{Args, Subcommand};
 use ragen_model::trainable::Limits;
@@ -37,6 +38,7 @@ enum BenchCommand {
     TrainStep(train_step::TrainStep),
     RlStep(rl_step::RlStep),
     Iteration(iteration::Iteration),
+    Webshop(webshop::Webshop),
 }
 
 impl Bench {
@@ -53,6 +55,7 @@ impl Bench {
             BenchCommand::TrainStep(command) => command.run(),
             BenchCommand::RlStep(command) => command.run(),
             BenchCommand::Iteration(command) => command.run(threads),
+            BenchCommand::Webshop(command) => command.run(),
         }
     }
 }
