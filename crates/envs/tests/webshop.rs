@@ -1,4 +1,5 @@
-//! WebShop on its generated catalogues: goals can be met, nonsense does no harm, the numbers have the public set's shape.
+//! WebShop on its generated catalogues: goals can be met, nonsense does no harm, the numbers have the public set's
+//! shape.
 
 use std::collections::{BTreeMap, BTreeSet};
 

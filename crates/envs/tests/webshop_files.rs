@@ -112,8 +112,10 @@ fn further_files() {
     };
     let human = write(
         "human.json",
-        json!({ "B000000002": [{ "asin": "B000000002", "instruction": "a light mug.", "attributes": ["light weight"],
-                "options": ["color: red"], "instruction_attributes": ["light weight"], "instruction_options": ["red"] }] }),
+        json!({ "B000000002": [{
+            "asin": "B000000002", "instruction": "a light mug.", "attributes": ["light weight"],
+            "options": ["color: red"], "instruction_attributes": ["light weight"], "instruction_options": ["red"],
+        }] }),
     );
     let nouns = write("nouns.json", json!({ "model": "by hand", "nouns": { "B000000001": ["mug"] } }));
     let prices = write("prices.json", json!({ "B000000002": 9.5 }));

@@ -56,13 +56,15 @@ mod tests {
     /// The regular expression spelled out: the longest name first, then the longest argument.
     fn naive(text: &str) -> (String, Option<String>) {
         let line: Vec<char> = text.chars().take_while(|c| *c != '\n').collect();
-        for open in (1..line.len()).rev().filter(|&i| line[i] == '[') {
-            for close in (open + 2..line.len()).rev().filter(|&i| line[i] == ']') {
+        let opens = (1..line.len()).rev().filter(|&i| line[i] == '[');
+        let mut pairs = opens.flat_map(|open| (open + 2..line.len()).rev().map(move |close| (open, close)));
+        match pairs.find(|&(_, close)| line[close] == ']') {
+            Some((open, close)) => {
                 let argument: String = line[open + 1..close].iter().collect();
-                return (line[..open].iter().collect(), Some(argument.to_lowercase()));
+                (line[..open].iter().collect(), Some(argument.to_lowercase()))
             }
+            None => (text.to_owned(), None),
         }
-        (text.to_owned(), None)
     }
 
     proptest! {

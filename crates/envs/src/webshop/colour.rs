@@ -106,8 +106,8 @@ pub const COLOURS: [&str; 102] = [
     "yellow",
 ];
 
-/// The first colour of the list that occurs anywhere in the value (also within a word: `standard` holds `tan`), else the
-/// value itself.
+/// The first colour of the list that occurs anywhere in the value (also within a word: `standard` holds `tan`), else
+/// the value itself.
 #[must_use]
 pub fn normalize_color(value: &str) -> &str {
     COLOURS.into_iter().find(|colour| value.contains(colour)).unwrap_or(value)

@@ -8,10 +8,11 @@ use crate::EnvError;
 use crate::config::{check_range, read, refuse};
 
 /// Rules and goal in words, with one example of the grammar.
-pub const INSTRUCTION: &str = "You shop online. Find a product that fits the instruction, choose the options it names and \
-                               buy it within the price. On the first page you search; everywhere else you click what \
-                               the page offers. For example, to look for a rain jacket answer search[rain jacket], and \
-                               to open the product B0EXAMPLE1 among the results answer click[b0example1].";
+pub const INSTRUCTION: &str = "You shop online. Find a product that fits the instruction, choose the options it names \
+                               and buy it within the price. On the first page you search; everywhere else you click \
+                               what the page offers. For example, to look for a rain jacket answer search[rain \
+                               jacket], and to open the product B0EXAMPLE1 among the results answer \
+                               click[b0example1].";
 
 const KEYS: [&str; 23] = [
     "dataset",
@@ -110,8 +111,8 @@ pub enum EvalGoals {
 pub struct WebShopConfig {
     /// `builtin`, `reduced`, `small` or `full`. Default `builtin`.
     pub dataset: Dataset,
-    /// Folder of the public files; `small` and `full` need it unless `items_file` is given. A file may end in `.gz`, and
-    /// `.json` may be `.jsonl`. Default none.
+    /// Folder of the public files; `small` and `full` need it unless `items_file` is given. A file may end in `.gz`,
+    /// and `.json` may be `.jsonl`. Default none.
     pub data_dir: Option<String>,
     /// Products, instead of the file that the data set names. Default none.
     pub items_file: Option<String>,

@@ -144,9 +144,9 @@ impl Goals {
             entries.into_iter().filter(|entry| self.write_out(products, *entry).is_some_and(|g| keep(&g))).collect();
     }
 
-    /// Keeps `limit` goals, drawn by weight from `draws` (the stream behind the shuffle), as the original's `limit_goals`
-    /// does; all of them when there are no more. The original's draw is one beside its weight, which is kept: the goal
-    /// before the drawn one lends it its weight.
+    /// Keeps `limit` goals, drawn by weight from `draws` (the stream behind the shuffle), as the original's
+    /// `limit_goals` does; all of them when there are no more. The original's draw is one beside its weight, which is
+    /// kept: the goal before the drawn one lends it its weight.
     ///
     /// # Errors
     /// When fewer goals can be drawn at all.
@@ -320,7 +320,7 @@ mod tests {
         }
         assert_eq!(counts[0], 0);
         for (count, expected) in counts[1..].iter().zip([1000, 2000, 3000]) {
-            assert!((count - expected as i32).abs() < 150, "{counts:?}");
+            assert!((count - expected).abs() < 150, "{counts:?}");
         }
         assert_eq!(price_cap(975.0, &mut draws), 990.0);
         assert_eq!((price_cap(980.0, &mut draws), price_cap(f64::NAN, &mut draws)), (NO_CAP, NO_CAP));

@@ -1,5 +1,5 @@
-//! Reading the public files: JSON, JSON Lines, either of them compressed with gzip, record by record, so that memory holds
-//! the products and never the file.
+//! Reading the public files: JSON, JSON Lines, either of them compressed with gzip, record by record, so that memory
+//! holds the products and never the file.
 
 use std::collections::HashMap;
 use std::fmt;
@@ -84,8 +84,8 @@ pub fn records<T: DeserializeOwned>(
     }
 }
 
-/// The records of an attributes file (`items_ins_v2*.json`), by identifier. Either one mapping of identifiers to records,
-/// or a line per record, which then names its `asin`.
+/// The records of an attributes file (`items_ins_v2*.json`), by identifier. Either one mapping of identifiers to
+/// records, or a line per record, which then names its `asin`.
 ///
 /// # Errors
 /// [`LoadError`] with line and column.
@@ -97,8 +97,8 @@ pub fn attributes(reader: impl BufRead, origin: &Path) -> Result<HashMap<String,
     Ok(result)
 }
 
-/// The instructions of people (`items_human_ins.json`), by identifier. Either one mapping of identifiers to lists, or a line
-/// per instruction.
+/// The instructions of people (`items_human_ins.json`), by identifier. Either one mapping of identifiers to lists, or
+/// a line per instruction.
 ///
 /// # Errors
 /// [`LoadError`] with line and column.

@@ -14,8 +14,8 @@ const HINTS: [&str; 9] = [
     "Use click[next >] twice at most.",
     "Use click[< prev] only if you are sure that an earlier page has what you want.",
     "With fewer than 3 actions left open the first product you see and buy it.",
-    "Where the options offer what is asked for, choose size, then colour, one at a time, and then click[buy now]; with 1 \
-     action left buy at once. Do not open the description.",
+    "Where the options offer what is asked for, choose size, then colour, one at a time, and then click[buy now]; with \
+     1 action left buy at once. Do not open the description.",
 ];
 
 /// Characters beyond which verl-agent leaves the history out of its prompt.

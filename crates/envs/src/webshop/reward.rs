@@ -43,7 +43,8 @@ pub struct Reward {
     pub title_score: f64,
 }
 
-/// The reward for buying `bought` at `price` with these option values, when `wanted` is the product the goal was made from.
+/// The reward for buying `bought` at `price` with these option values, when `wanted` is the product the goal was made
+/// from.
 #[must_use]
 pub fn reward(bought: &Product, wanted: &Product, goal: &Goal, price: f64, chosen: &[&str]) -> Reward {
     let (r_type, query_match, category_match, title_score) = kind(bought, wanted);
@@ -132,7 +133,8 @@ fn option_hits(chosen: &[&str], wanted: &GoalOptions) -> usize {
     let hit = |wanted: &str| chosen.iter().any(|value| token_set_ratio(value, wanted) > ALIKE);
     match wanted {
         GoalOptions::Values(values) => values.iter().filter(|value| hit(normalize_color(value))).count(),
-        // The original compares with the pair of name and value: a colour has to equal one of the two, not to occur in it.
+        // The original compares with the pair of name and value: a colour has to equal one of the two, not to occur in
+        // it.
         GoalOptions::Pairs(pairs) => pairs
             .iter()
             .filter(|(name, value)| match COLOURS.iter().find(|colour| *colour == name || *colour == value) {
@@ -143,8 +145,8 @@ fn option_hits(chosen: &[&str], wanted: &GoalOptions) -> usize {
     }
 }
 
-/// Whether choosing a value counts as the option that a synthetic goal asks for. It does not where a colour word hides in
-/// another word: `standard` is taken for `tan`.
+/// Whether choosing a value counts as the option that a synthetic goal asks for. It does not where a colour word hides
+/// in another word: `standard` is taken for `tan`.
 #[must_use]
 pub(super) fn counts_as_chosen(name: &str, value: &str) -> bool {
     option_hits(&[value], &GoalOptions::Pairs(vec![(name.to_owned(), value.to_owned())])) == 1

@@ -1,7 +1,7 @@
 //! One shopper in the shop: where they are, what they have chosen, and what their next action does.
 //!
-//! What is here: the original's order of dispatch. What is not here: prompts, rewards of wrappers, the end of an episode
-//! (a session goes on after a purchase, as the original's server does).
+//! What is here: the original's order of dispatch. What is not here: prompts, rewards of wrappers, the end of an
+//! episode (a session goes on after a purchase, as the original's server does).
 
 use std::collections::BTreeSet;
 

@@ -1,5 +1,5 @@
-//! The oracle: a shopper that knows which product is meant and buys it the shortest way it can see; and the words of its
-//! demonstrations.
+//! The oracle: a shopper that knows which product is meant and buys it the shortest way it can see; and the words of
+//! its demonstrations.
 
 use rand_core::Rng;
 

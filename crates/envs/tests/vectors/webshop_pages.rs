@@ -12,8 +12,8 @@ fn env(change: impl FnOnce(&mut WebShopConfig)) -> Option<WebShop> {
     Some(WebShop::in_shop(shop()?, config))
 }
 
-/// The goal of a transcript. Its cap was drawn by the original from a stream without a seed; all else is compared with the
-/// goal of that number.
+/// The goal of a transcript. Its cap was drawn by the original from a stream without a seed; all else is compared with
+/// the goal of that number.
 fn goal_of(env: &WebShop, case: &Value) -> Goal {
     let number = case["goal_index"].as_u64().expect("a number") as usize;
     let mut goal = env.shop().goal(number).expect("a goal");

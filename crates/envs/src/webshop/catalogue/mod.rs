@@ -1,5 +1,5 @@
-//! Products that need no download: a seeded generator in the statistical shape of the public thousand, and a reduced set of
-//! a few short words for tiny models. Names, brands and sentences are made up.
+//! Products that need no download: a seeded generator in the statistical shape of the public thousand, and a reduced
+//! set of a few short words for tiny models. Names, brands and sentences are made up.
 //!
 //! Every product's goals can be met: an option value is only used if choosing it counts as what the goal asks for.
 

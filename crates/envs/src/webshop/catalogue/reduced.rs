@@ -1,8 +1,8 @@
-//! The reduced set: what a model of a million parameters can read. A product is two words, a price and one or two options;
-//! its identifier is a letter and a digit.
+//! The reduced set: what a model of a million parameters can read. A product is two words, a price and one or two
+//! options; its identifier is a letter and a digit.
 //!
-//! Every pair of words is sold twice, at different prices, with the same options, so that a search for the two words finds
-//! both and the cap decides between them.
+//! Every pair of words is sold twice, at different prices, with the same options, so that a search for the two words
+//! finds both and the cap decides between them.
 
 use crate::rng::{PythonRandom, splitmix64};
 use crate::webshop::product::{Product, tag};

@@ -36,45 +36,45 @@ pub(super) struct Tables {
 }
 
 fn list(text: &'static str) -> Vec<&'static str> {
-    text.split(';').collect()
+    text.split(';').map(str::trim).collect()
 }
 
 impl Tables {
     /// Takes the tables apart. A line with a field missing is left out; a test sees to it that there is none.
     pub(super) fn new() -> Self {
         let styles: Vec<Style> = styles::STYLES
-            .lines()
-            .filter_map(|line| {
-                let [name, before, with, purpose, traits, options] = fields(line)?;
+            .split("\n\n")
+            .filter_map(|block| {
+                let [name, before, with, purpose, traits, options] = fields(block)?;
                 let attributes = [list(before), list(with), list(purpose)];
                 Some(Style { name, attributes, traits: list(traits), options: options.split(',').collect() })
             })
             .collect();
         let departments = [
-            (24, "beauty", kinds::BEAUTY),
-            (23, "electronics", kinds::ELECTRONICS),
-            (22, "garden", kinds::GARDEN),
-            (20, "fashion", kinds_more::FASHION),
-            (12, "grocery", kinds_more::GROCERY),
+            (24, "beauty", "Beauty & Personal Care", kinds::BEAUTY),
+            (23, "electronics", "Electronics", kinds::ELECTRONICS),
+            (22, "garden", "Home & Kitchen", kinds::GARDEN),
+            (20, "fashion", "Clothing, Shoes & Jewelry", kinds_more::FASHION),
+            (12, "grocery", "Grocery & Gourmet Food", kinds_more::GROCERY),
         ];
-        let departments = departments
-            .into_iter()
-            .map(|(share, category, lines)| (share, lines.lines().filter_map(|l| kind(category, l, &styles)).collect()))
-            .collect();
-        let options = styles::OPTIONS.lines().filter_map(|line| {
-            let [kind, name, values] = fields(line)?;
+        let departments = departments.into_iter().map(|(share, category, root, lines)| {
+            (share, lines.lines().filter_map(|line| kind(category, root, line, &styles)).collect())
+        });
+        let departments = departments.collect();
+        let options = styles::OPTIONS.split("\n\n").filter_map(|block| {
+            let [kind, name, values] = fields(block)?;
             Some((kind, name, list(values)))
         });
         Self { departments, styles, options: options.collect() }
     }
 }
 
-fn kind(category: &'static str, line: &'static str, styles: &[Style]) -> Option<Kind> {
+fn kind(category: &'static str, root: &'static str, line: &'static str, styles: &[Style]) -> Option<Kind> {
     let [query, path, leaves, nouns, style, low, high] = fields(line)?;
     Some(Kind {
         category,
         query,
-        path: path.split('>').collect(),
+        path: path.split('>').map(|level| if level.is_empty() { root } else { level }).collect(),
         leaves: list(leaves),
         nouns: list(nouns),
         style: styles.iter().position(|known| known.name == style)?,
@@ -83,24 +83,20 @@ fn kind(category: &'static str, line: &'static str, styles: &[Style]) -> Option<
     })
 }
 
-/// The fields of a line, if there are as many as expected.
-fn fields<const N: usize>(line: &'static str) -> Option<[&'static str; N]> {
-    // Values may hold the separator with blanks around it.
-    let line: Vec<&str> = split_plain(line);
-    line.try_into().ok()
+/// The fields of a line or block, if there are as many as expected.
+fn fields<const N: usize>(text: &'static str) -> Option<[&'static str; N]> {
+    split_plain(text).try_into().ok()
 }
 
-fn split_plain(line: &'static str) -> Vec<&'static str> {
-    let bytes = line.as_bytes();
+/// Parts the text at every `|`, except those with a blank before them, which belong to a value.
+fn split_plain(text: &'static str) -> Vec<&'static str> {
     let mut fields = Vec::new();
     let mut from = 0;
-    for (at, _) in line.match_indices('|') {
-        if at == 0 || bytes[at - 1] != b' ' {
-            fields.push(&line[from..at]);
-            from = at + 1;
-        }
+    for (at, _) in text.match_indices('|').filter(|(at, _)| !text[..*at].ends_with(' ')) {
+        fields.push(text[from..at].trim());
+        from = at + 1;
     }
-    fields.push(&line[from..]);
+    fields.push(text[from..].trim());
     fields
 }
 
@@ -111,9 +107,9 @@ mod tests {
     #[test]
     fn no_line_is_lost_and_every_name_is_known() {
         let tables = Tables::new();
-        let lines = |text: &str| text.lines().count();
-        assert_eq!(tables.styles.len(), lines(styles::STYLES));
-        assert_eq!(tables.options.len(), lines(styles::OPTIONS));
+        let (lines, blocks) = (|text: &str| text.lines().count(), |text: &str| text.split("\n\n").count());
+        assert_eq!(tables.styles.len(), blocks(styles::STYLES));
+        assert_eq!(tables.options.len(), blocks(styles::OPTIONS));
         let kinds: Vec<usize> = tables.departments.iter().map(|(_, kinds)| kinds.len()).collect();
         let expected = [kinds::BEAUTY, kinds::ELECTRONICS, kinds::GARDEN, kinds_more::FASHION, kinds_more::GROCERY];
         assert_eq!(kinds, expected.map(lines));

@@ -101,7 +101,8 @@ pub(super) const EXTRAS: [&str; 24] = [
     "Upgrade",
 ];
 
-/// Sentences about a thing. `{noun}` is its name, `{attr}` an attribute, `{trait}` a material or trait, `{brand}` the brand.
+/// Sentences about a thing. `{noun}` is its name, `{attr}` an attribute, `{trait}` a material or trait, `{brand}` the
+/// brand.
 pub(super) const SENTENCES: [&str; 36] = [
     "{attr}: we took our time with this part so that your {noun} keeps its promise from the first day on.",
     "The {trait} {noun} was drawn and tested by people who use one every day.",

@@ -54,8 +54,8 @@ fn cut(word: &str) -> usize {
 /// What connects the letters of a word and may stand before them.
 const CONNECTORS: [char; 6] = ['_', '\u{203F}', '\u{2040}', '\u{2054}', '\u{FF3F}', '\u{202F}'];
 
-/// Whether a segment is a word, a number or an emoji rather than what stands between them. The two halfwidth voicing marks
-/// count as letters, but begin no word.
+/// Whether a segment is a word, a number or an emoji rather than what stands between them. The two halfwidth voicing
+/// marks count as letters, but begin no word.
 fn is_word(segment: &str) -> bool {
     let first = segment.trim_start_matches(CONNECTORS).chars().next();
     first.is_some_and(|c| (c.is_alphabetic() || is_digit(c)) && !matches!(c, '\u{FF9E}' | '\u{FF9F}'))

@@ -1,7 +1,7 @@
 //! Which symbols count as words: pictographs, as Lucene's tokenizer has them.
 
-/// Unicode 12's `Extended_Pictographic` (later versions have fewer: the star ★ is no pictograph any more) and the letters
-/// of flags, as ranges.
+/// Unicode 12's `Extended_Pictographic` (later versions have fewer: the star ★ is no pictograph any more) and the
+/// letters of flags, as ranges.
 const PICTOGRAPHS: [(char, char); 77] = [
     ('\u{00A9}', '\u{00A9}'),
     ('\u{00AE}', '\u{00AE}'),

@@ -125,8 +125,8 @@ impl Index {
         postings + words + table + self.postings.capacity() * size_of::<Postings>() + self.lengths.capacity() * 4
     }
 
-    /// The best `k` documents: highest score first, equal scores in the order of `name`. A document that contains none of
-    /// the query's terms is not among them.
+    /// The best `k` documents: highest score first, equal scores in the order of `name`. A document that contains none
+    /// of the query's terms is not among them.
     pub fn search<'a>(&self, query: &str, k: usize, name: impl Fn(usize) -> &'a str) -> Vec<Hit> {
         // Repeated terms weigh as often as they occur; the order is that of first occurrence.
         let mut counted: Vec<(u32, u32)> = Vec::new();

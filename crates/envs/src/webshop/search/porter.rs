@@ -1,5 +1,5 @@
-//! The stemmer of Porter, "An algorithm for suffix stripping" (1980), with the two departures that Porter's own programs
-//! and Lucene's filter share: `bli` for `abli`, and `logi`.
+//! The stemmer of Porter, "An algorithm for suffix stripping" (1980), with the two departures that Porter's own
+//! programs and Lucene's filter share: `bli` for `abli`, and `logi`.
 //!
 //! What is here: measures and conditions, the order of steps. The lists of suffixes are in [`super::porter_rules`].
 
