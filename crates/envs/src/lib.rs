@@ -44,6 +44,7 @@ pub mod sokoban;
 pub mod static_qa;
 pub mod sudoku;
 mod symbols;
+pub mod webshop;
 
 pub use claims::Agreement;
 pub use environment::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};

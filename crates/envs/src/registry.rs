@@ -22,6 +22,7 @@ use crate::search_qa::{self, SearchQa};
 use crate::sokoban::{self, Sokoban};
 use crate::static_qa::{self, StaticQa};
 use crate::sudoku::{self, Sudoku};
+use crate::webshop::{self, WebShop};
 use crate::{EnvError, Environment};
 
 /// Makes an environment from its settings; JSON null stands for the defaults.
@@ -52,6 +53,7 @@ const NEEDED: &[(&str, &str, &str)] = &[
     (math_qa::ENV_TYPE, "data_path", "a file of questions"),
     (search_qa::ENV_TYPE, "data_path", "a file of questions; also corpus_path or retrieval_url"),
     (static_qa::ENV_TYPE, "data_path", "a file of questions"),
+    (webshop::ENV_TYPE, |config| Ok(Box::new(WebShop::from_json(config)?))),
 ];
 
 /// Settings that belong together under one name, as RAGEN's `custom_envs` entries do.
@@ -133,13 +135,14 @@ pub fn make(env_type: &str, config: &Value) -> Result<Box<dyn Environment>, EnvE
     }
 }
 
-/// The template of a tag.
+/// The template of a tag. Where no tag is spelled so, one that differs in case only is meant.
 ///
 /// # Errors
 /// [`EnvError::Config`] for an unknown tag, with the nearest known one.
 pub fn template(tag: &str) -> Result<Template, EnvError> {
     let mut all = templates();
-    match all.iter().position(|template| template.tag == tag) {
+    let exact = all.iter().position(|template| template.tag == tag);
+    match exact.or_else(|| all.iter().position(|template| template.tag.eq_ignore_ascii_case(tag))) {
         Some(i) => Ok(all.swap_remove(i)),
         None => Err(unknown(tag, "tag", &all.iter().map(|template| template.tag).collect::<Vec<_>>())),
     }
@@ -226,6 +229,14 @@ fn built_in_templates() -> Vec<Template> {
         env_instruction: rubik::INSTRUCTION,
         env_config,
     };
+    let webshop = |tag, max_actions_per_traj, max_tokens, env_config| Template {
+        tag,
+        env_type: webshop::ENV_TYPE,
+        max_actions_per_traj,
+        max_tokens,
+        env_instruction: webshop::INSTRUCTION,
+        env_config,
+    };
     vec![
         sokoban("SimpleSokoban", 100, json!({ "dim_x": 6, "dim_y": 6, "num_boxes": 1, "max_steps": 100 })),
         sokoban(
@@ -310,5 +321,13 @@ fn built_in_templates() -> Vec<Template> {
             env_instruction: navigation::INSTRUCTION,
             env_config: json!({}),
         },
+        webshop("WebShop", 9, 200, json!({})),
+        webshop("WebShopFull", 15, 200, json!({})),
+        webshop(
+            "WebShopTiny",
+            7,
+            48,
+            json!({ "dataset": "reduced", "compact": true, "results_per_page": 4, "max_results": 12 }),
+        ),
     ]
 }

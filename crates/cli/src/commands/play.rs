@@ -182,13 +182,18 @@ fn ask(
 ) -> Outcome<Option<Vec<String>>> {
     loop {
         let actions = env.available_actions();
-        let free_text = actions.is_empty();
+        // Where actions are free text, what is offered are examples.
+        let free_text = env.action_lookup().is_empty();
         let choice: Vec<String> = actions
             .iter()
             .enumerate()
             .map(|(i, action)| letter(i).map_or_else(|| action.clone(), |l| format!("({l}) {action}")))
             .collect();
-        let choice = if free_text { "any text".to_owned() } else { choice.join("  ") };
+        let choice = match (free_text, actions.is_empty()) {
+            (true, true) => "any text".to_owned(),
+            (true, false) => format!("{}  or any text", choice.join("  ")),
+            (false, _) => choice.join("  "),
+        };
         output::text(&format!("{left} left  {choice}  ? quit > "));
         let mut line = String::new();
         let read =
@@ -208,10 +213,8 @@ fn ask(
             _ => {}
         }
         let words: Vec<&str> = line.split("||").map(str::trim).filter(|word| !word.is_empty()).collect();
-        if free_text {
-            return Ok(Some(words.into_iter().map(String::from).collect()));
-        }
-        let found: Vec<Option<&str>> = words.iter().map(|word| meant(word, &actions)).collect();
+        let found: Vec<Option<&str>> =
+            words.iter().map(|word| meant(word, &actions).or_else(|| free_text.then_some(*word))).collect();
         match found.iter().position(Option::is_none) {
             Some(i) => output::line(format_args!("there is no action `{}`", words[i])),
             None if !found.is_empty() => {

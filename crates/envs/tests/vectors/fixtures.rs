@@ -20,6 +20,11 @@ fn path(name: &str) -> Option<PathBuf> {
     inside("vectors", name)
 }
 
+/// A file below the fixtures' folder; `None` when there are no fixtures.
+pub fn root(name: &str) -> Option<PathBuf> {
+    inside("", name)
+}
+
 fn inside(folder: &str, name: &str) -> Option<PathBuf> {
     match std::env::var_os("RAGEN_FIXTURES") {
         Some(root) => Some(PathBuf::from(root).join(folder).join(name)),
@@ -30,8 +35,9 @@ fn inside(folder: &str, name: &str) -> Option<PathBuf> {
     }
 }
 
-fn read(name: &str) -> Option<String> {
-    let path = path(name)?;
+/// The text of a vector file; `None` when there are no fixtures.
+pub fn read(name: &str) -> Option<String> {
+    let path = path(&format!("vectors/{name}"))?;
     Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display())))
 }
 

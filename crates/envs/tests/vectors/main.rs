@@ -14,3 +14,5 @@ mod rubik;
 mod search_qa;
 mod sokoban;
 mod sudoku;
+mod webshop;
+mod webshop_pages;

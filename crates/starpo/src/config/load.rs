@@ -27,6 +27,7 @@ const TASKS: &[(&str, &str)] = &[
     ("sokoban_smollm2", include_str!("../../../../configs/sokoban_smollm2.yaml")),
     ("spatial", include_str!("../../../../configs/spatial.yaml")),
     ("sudoku", include_str!("../../../../configs/sudoku.yaml")),
+    ("webshop", include_str!("../../../../configs/webshop.yaml")),
 ];
 
 /// Why a configuration cannot be used.

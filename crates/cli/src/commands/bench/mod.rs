@@ -8,6 +8,7 @@ mod machine;
 mod rl_step;
 mod score;
 mod train_step;
+mod webshop;
 
 use clap::{Args, Subcommand};
 use ragen_model::trainable::Limits;
@@ -39,6 +40,7 @@ enum BenchCommand {
     RlStep(rl_step::RlStep),
     Iteration(iteration::Iteration),
     Envs(envs::Envs),
+    Webshop(webshop::Webshop),
 }
 
 impl Bench {
@@ -56,6 +58,7 @@ impl Bench {
             BenchCommand::RlStep(command) => command.run(),
             BenchCommand::Iteration(command) => command.run(threads),
             BenchCommand::Envs(command) => command.run(),
+            BenchCommand::Webshop(command) => command.run(),
         }
     }
 }
