@@ -26,11 +26,14 @@ mod claims;
 mod config;
 pub mod difficulty;
 pub mod environment;
+pub mod external;
 pub mod frozen_lake;
+pub mod openenv;
 pub mod registry;
 pub mod rng;
 pub mod sokoban;
 mod symbols;
+pub mod wrappers;
 
 pub use claims::Agreement;
 pub use environment::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};

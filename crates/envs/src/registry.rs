@@ -6,17 +6,22 @@ use serde_json::{Value, json};
 
 use crate::bandit::{self, Bandit};
 use crate::config::{nearest, refuse};
+use crate::external::{self, External};
 use crate::frozen_lake::{self, FrozenLake};
+use crate::openenv::{self, OpenEnv};
 use crate::sokoban::{self, Sokoban};
+use crate::wrappers;
 use crate::{EnvError, Environment};
 
 /// Makes an environment from its settings.
 type Make = fn(&Value) -> Result<Box<dyn Environment>, EnvError>;
 
 /// Every environment there is: registry name and constructor.
-const ENVIRONMENTS: [(&str, Make); 3] = [
+const ENVIRONMENTS: [(&str, Make); 5] = [
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
+    (external::ENV_TYPE, |config| Ok(Box::new(External::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
+    (openenv::ENV_TYPE, |config| Ok(Box::new(OpenEnv::from_json(config)?))),
     (sokoban::ENV_TYPE, |config| Ok(Box::new(Sokoban::from_json(config)?))),
 ];
 
@@ -43,14 +48,18 @@ pub fn env_types() -> Vec<&'static str> {
     ENVIRONMENTS.iter().map(|(name, _)| *name).collect()
 }
 
-/// Makes an environment. `null` settings are the defaults.
+/// Makes an environment. `null` settings are the defaults; a list `wrappers` among them is put on (see
+/// [`crate::wrappers`]).
 ///
 /// # Errors
 /// [`EnvError::Config`] for an unknown environment (with the nearest known one), an unknown setting (likewise), a
 /// wrong type or a value out of range.
 pub fn make(env_type: &str, config: &Value) -> Result<Box<dyn Environment>, EnvError> {
     match ENVIRONMENTS.iter().find(|(name, _)| *name == env_type) {
-        Some((_, make)) => make(config),
+        Some((_, make)) => {
+            let (own, list) = wrappers::split(config);
+            wrappers::wrap(make(&own)?, &list)
+        }
         None => Err(unknown(env_type, "environment", &env_types())),
     }
 }
