@@ -42,6 +42,7 @@ enum EnvsCommand {
         #[arg(long)]
         json: bool,
     },
+    Serve(super::envs_serve::Serve),
 }
 
 impl Envs {
@@ -50,6 +51,7 @@ impl Envs {
         match self.command {
             EnvsCommand::List { json } => list(json),
             EnvsCommand::Check { tags, json } => check_all(&tags, json),
+            EnvsCommand::Serve(serve) => serve.run(),
         }
     }
 }

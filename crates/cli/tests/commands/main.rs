@@ -4,6 +4,7 @@ mod bits;
 mod games;
 mod models;
 mod runs;
+mod serve;
 mod studies;
 mod support;
 mod wrong_input;

@@ -1,6 +1,7 @@
 //! `ragen bench`: how fast this machine is and how close we come to it.
 
 mod decode;
+mod external;
 mod gemm;
 mod iteration;
 mod machine;
@@ -37,6 +38,7 @@ enum BenchCommand {
     TrainStep(train_step::TrainStep),
     RlStep(rl_step::RlStep),
     Iteration(iteration::Iteration),
+    External(external::External),
 }
 
 impl Bench {
@@ -53,6 +55,7 @@ impl Bench {
             BenchCommand::TrainStep(command) => command.run(),
             BenchCommand::RlStep(command) => command.run(),
             BenchCommand::Iteration(command) => command.run(threads),
+            BenchCommand::External(command) => command.run(),
         }
     }
 }
