@@ -75,6 +75,26 @@ class NumpyStreamTest(unittest.TestCase):
                 self.assertEqual(ours.choice([0.1, 0.6, 0.3]), theirs.choice(3, p=[0.1, 0.6, 0.3]))
 
 
+class FrozenLakeTest(unittest.TestCase):
+    def test_episodes_of_the_reference(self):
+        folder = os.environ.get("RAGEN_FIXTURES")
+        if not folder:
+            self.skipTest("RAGEN_FIXTURES is not set")
+        with open(os.path.join(folder, "vectors", "frozenlake_ragen.jsonl"), encoding="utf-8") as lines:
+            cases = [json.loads(line) for line in lines]
+        self.assertTrue(cases)
+        for case in cases:
+            env = FrozenLake(success_rate=case["success_rate"] if case["slippery"] else 1.0)
+            observation, _ = env.reset(seed=case["seed"])
+            self.assertEqual((observation, env.cells), (case["obs"], "".join(case["desc"])))
+            for step in case["steps"]:
+                observation, reward, terminated, truncated, info = env.step(step["a"] - 1)
+                self.assertEqual((observation, env.player, reward), (step["obs"], step["s"], step["reward"]))
+                self.assertEqual(terminated or truncated, step["done"])
+                self.assertEqual(info["action_is_effective"], step["info"]["action_is_effective"])
+                self.assertEqual(info["success"], step["info"]["success"])
+
+
 class AdapterTest(unittest.TestCase):
     def test_a_plain_class(self):
         env = Adapter(Corridor())
