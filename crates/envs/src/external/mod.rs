@@ -1,6 +1,6 @@
 //! `external`: an environment in another process, which speaks JSON Lines on its standard input and output.
 //!
-//! `docs/environment-protocol.md` describes the protocol; `python/ragen_env` speaks it for Python classes, and [`serve`]
+//! `docs/environment-protocol.md` describes the protocol; `python/ragen_env` speaks it for Python classes, and [`serve()`]
 //! for environments in Rust. Several processes are kept for all episodes of a kind, every call has a time limit, and a
 //! process that hangs, exits or answers nonsense costs the episode that made it do so, and no other.
 //!
