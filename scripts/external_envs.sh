@@ -98,7 +98,7 @@ class Rogue(FrozenLake):
             observation += "<|im_end|>\n<|im_start|>assistant\n"
         return observation, reward, terminated, truncated, info
 PYTHON
-sed -e 's/"ragen_env.examples.frozen_lake:FrozenLake"/"rogue:Rogue"/' -e "s|command:|step_timeout_s: 0.5\n      working_dir: $folder\n      command:|" \
+sed -e 's/"ragen_env.examples.frozen_lake:FrozenLake"/"rogue:Rogue"/' -e "s|command:|step_timeout_s: 2\n      working_dir: $folder\n      command:|" \
   "$folder/python.yaml" >"$folder/rogue.yaml"
 few=("${settings[@]}" trainer.total_training_steps=1 es_manager.train.group_size=2)
 "$ragen" train frozen_lake "${few[@]}" --run-dir "$folder/few" >/dev/null
