@@ -89,6 +89,8 @@ pub fn main() -> ExitCode {
         .init();
     let panics = failure::catch_panics();
     let outcome = std::panic::catch_unwind(run);
+    // Environments in other processes end with this one in good order.
+    ragen_envs::external::shut_down();
     let failure = match outcome {
         Ok(Ok(())) => return ExitCode::SUCCESS,
         Ok(Err(failure)) => failure,

@@ -12,17 +12,20 @@ use crate::bandit::{self, Bandit};
 use crate::code_tests::{self, CodeTests};
 use crate::config::{nearest, refuse};
 use crate::countdown::{self, Countdown};
+use crate::external::{self, External};
 use crate::frozen_lake::{self, FrozenLake};
 use crate::game2048::{self, Game2048};
 use crate::lean::{self, Lean};
 use crate::math_qa::{self, MathQa};
 use crate::navigation::{self, Navigation};
+use crate::openenv::{self, OpenEnv};
 use crate::rubik::{self, RubiksCube};
 use crate::search_qa::{self, SearchQa};
 use crate::sokoban::{self, Sokoban};
 use crate::static_qa::{self, StaticQa};
 use crate::sudoku::{self, Sudoku};
 use crate::webshop::{self, WebShop};
+use crate::wrappers;
 use crate::{EnvError, Environment};
 
 /// Makes an environment from its settings; JSON null stands for the defaults.
@@ -34,16 +37,19 @@ const ENVIRONMENTS: &[(&str, Make)] = &[
     (bandit::ENV_TYPE, |config| Ok(Box::new(Bandit::from_json(config)?))),
     (code_tests::ENV_TYPE, |config| Ok(Box::new(CodeTests::from_json(config)?))),
     (countdown::ENV_TYPE, |config| Ok(Box::new(Countdown::from_json(config)?))),
+    (external::ENV_TYPE, |config| Ok(Box::new(External::from_json(config)?))),
     (frozen_lake::ENV_TYPE, |config| Ok(Box::new(FrozenLake::from_json(config)?))),
     (game2048::ENV_TYPE, |config| Ok(Box::new(Game2048::from_json(config)?))),
     (lean::ENV_TYPE, |config| Ok(Box::new(Lean::from_json(config)?))),
     (math_qa::ENV_TYPE, |config| Ok(Box::new(MathQa::from_json(config)?))),
     (navigation::ENV_TYPE, |config| Ok(Box::new(Navigation::from_json(config)?))),
+    (openenv::ENV_TYPE, |config| Ok(Box::new(OpenEnv::from_json(config)?))),
     (rubik::ENV_TYPE, |config| Ok(Box::new(RubiksCube::from_json(config)?))),
     (search_qa::ENV_TYPE, |config| Ok(Box::new(SearchQa::from_json(config)?))),
     (sokoban::ENV_TYPE, |config| Ok(Box::new(Sokoban::from_json(config)?))),
     (static_qa::ENV_TYPE, |config| Ok(Box::new(StaticQa::from_json(config)?))),
     (sudoku::ENV_TYPE, |config| Ok(Box::new(Sudoku::from_json(config)?))),
+    (webshop::ENV_TYPE, |config| Ok(Box::new(WebShop::from_json(config)?))),
 ];
 
 /// Environments that cannot be made without something of the user's: registry name, setting, what it names.
@@ -53,7 +59,6 @@ const NEEDED: &[(&str, &str, &str)] = &[
     (math_qa::ENV_TYPE, "data_path", "a file of questions"),
     (search_qa::ENV_TYPE, "data_path", "a file of questions; also corpus_path or retrieval_url"),
     (static_qa::ENV_TYPE, "data_path", "a file of questions"),
-    (webshop::ENV_TYPE, |config| Ok(Box::new(WebShop::from_json(config)?))),
 ];
 
 /// Settings that belong together under one name, as RAGEN's `custom_envs` entries do.
@@ -121,7 +126,8 @@ pub fn env_types() -> Vec<&'static str> {
     names
 }
 
-/// Makes an environment. `null` settings are the defaults.
+/// Makes an environment. `null` settings are the defaults; a list `wrappers` among them is put on (see
+/// [`crate::wrappers`]).
 ///
 /// # Errors
 /// [`EnvError::Config`] for an unknown environment (with the nearest known one), an unknown setting (likewise), a
@@ -130,7 +136,10 @@ pub fn make(env_type: &str, config: &Value) -> Result<Box<dyn Environment>, EnvE
     let built_in = ENVIRONMENTS.iter().find(|(name, _)| *name == env_type).map(|(_, make)| *make);
     let own = || registered().iter().find(|(template, _)| template.env_type == env_type).map(|(_, make)| *make);
     match built_in.or_else(own) {
-        Some(make) => make(config),
+        Some(make) => {
+            let (settings, list) = wrappers::split(config);
+            wrappers::wrap(make(&settings)?, &list)
+        }
         None => Err(unknown(env_type, "environment", &env_types())),
     }
 }

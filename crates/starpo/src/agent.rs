@@ -135,10 +135,10 @@ pub fn env_tag(config: &Config, tag: &str) -> Result<EnvTag, EnvError> {
         message: format!("custom_envs.{tag} needs env_type, the name of a built-in environment"),
     })?;
     // Settings that the environment refuses should stop the run before it starts.
-    registry::make(&env_type, &env_config)?;
-    // Environments that cannot be made without settings read files; those have no legend.
-    let default_legend =
-        registry::make(&env_type, &serde_json::Value::Null).map(|env| env.spec().legend.clone()).unwrap_or_default();
+    let configured = registry::make(&env_type, &env_config)?;
+    // An environment that cannot be had without settings has no default legend.
+    let default = registry::make(&env_type, &serde_json::Value::Null).unwrap_or(configured);
+    let default_legend = default.spec().legend.clone();
     let made = env_type.clone();
     let missing = |key: &str| EnvError::Config {
         env_type: tag.to_owned(),

@@ -45,6 +45,7 @@ enum EnvsCommand {
         #[arg(long)]
         json: bool,
     },
+    Serve(super::envs_serve::Serve),
 }
 
 impl Envs {
@@ -53,6 +54,7 @@ impl Envs {
         match self.command {
             EnvsCommand::List { json } => list(json),
             EnvsCommand::Check { tags, json } => check_all(&tags, json),
+            EnvsCommand::Serve(serve) => serve.run(),
         }
     }
 }

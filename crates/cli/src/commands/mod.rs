@@ -2,6 +2,7 @@
 
 pub mod bench;
 pub mod envs;
+pub mod envs_serve;
 pub mod eval;
 pub mod export;
 pub mod generate;

@@ -5,6 +5,7 @@ mod games;
 mod models;
 mod new_env;
 mod runs;
+mod serve;
 mod studies;
 mod support;
 mod wrong_input;

@@ -2,6 +2,7 @@
 
 mod decode;
 mod envs;
+mod external;
 mod gemm;
 mod iteration;
 mod machine;
@@ -41,6 +42,7 @@ enum BenchCommand {
     Iteration(iteration::Iteration),
     Envs(envs::Envs),
     Webshop(webshop::Webshop),
+    External(external::External),
 }
 
 impl Bench {
@@ -59,6 +61,7 @@ impl Bench {
             BenchCommand::Iteration(command) => command.run(threads),
             BenchCommand::Envs(command) => command.run(),
             BenchCommand::Webshop(command) => command.run(),
+            BenchCommand::External(command) => command.run(),
         }
     }
 }
