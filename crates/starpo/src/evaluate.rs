@@ -64,21 +64,71 @@ pub struct Baselines {
     pub optimum: Option<f64>,
 }
 
+/// The instances of an evaluation, with what others score on them.
+pub struct Validation {
+    /// One group for each instance.
+    pub groups: Vec<Group>,
+    /// Tags whose episodes make up the score: those that training plays too, or all when training plays none of them.
+    /// The other tags speak of generalisation and are reported on their own.
+    pub scored: Vec<String>,
+    /// Floor and ceiling of the scored tags together.
+    pub baselines: Baselines,
+    /// Floor and ceiling of each tag.
+    pub by_tag: BTreeMap<String, Baselines>,
+}
+
+impl Validation {
+    /// Plays the baselines on `groups`. `trained`: tags that training plays.
+    pub fn new(groups: Vec<Group>, trained: &[&str], options: &BaselineOptions) -> Self {
+        let mut tags: Vec<String> = Vec::new();
+        for group in &groups {
+            if !tags.contains(&group.tag.tag) {
+                tags.push(group.tag.tag.clone());
+            }
+        }
+        let known: Vec<String> = tags.iter().filter(|tag| trained.contains(&tag.as_str())).cloned().collect();
+        let scored = if known.is_empty() { tags.clone() } else { known };
+        let of = |wanted: &[String]| -> Baselines {
+            let groups: Vec<Group> = groups.iter().filter(|g| wanted.contains(&g.tag.tag)).cloned().collect();
+            baselines(&groups, options)
+        };
+        let together = of(&scored);
+        let by_tag = if tags.len() == 1 {
+            tags.into_iter().map(|tag| (tag, together)).collect()
+        } else {
+            tags.into_iter().map(|tag| (tag.clone(), of(&[tag]))).collect()
+        };
+        Self { groups, scored, baselines: together, by_tag }
+    }
+}
+
 /// An evaluation.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 pub struct EvalReport {
-    /// The policy's score.
+    /// The policy's score on the tags that count ([`Validation::scored`]).
     #[serde(flatten)]
     pub score: Score,
     /// Floor and ceiling.
     pub baselines: Baselines,
+    /// Each tag on its own, also those that the score leaves out.
+    pub by_tag: BTreeMap<String, TagScore>,
     /// Number of episodes per outcome.
     pub outcomes: BTreeMap<String, usize>,
     /// All rollout metrics under RAGEN's names.
     pub metrics: BTreeMap<String, f64>,
 }
 
-/// Plays `groups` with the policy and compares. Returns the report and the episodes.
+/// A policy's score on the instances of one tag.
+#[derive(Clone, Copy, Debug, PartialEq, Serialize, Deserialize)]
+pub struct TagScore {
+    /// The policy's score.
+    #[serde(flatten)]
+    pub score: Score,
+    /// Floor and ceiling on the same instances.
+    pub baselines: Baselines,
+}
+
+/// Plays the validation instances with the policy and compares. Returns the report and the episodes.
 ///
 /// Intervals take episodes as independent: use a group size of 1, or read them as too narrow.
 ///
@@ -88,20 +138,31 @@ pub fn evaluate(
     policy: &mut dyn Policy,
     dialogue: &dyn Dialogue,
     context: &ContextOptions,
-    groups: &[Group],
+    validation: &Validation,
     options: &RolloutOptions,
-    baselines: Baselines,
 ) -> Result<(EvalReport, Vec<Episode>), RolloutError> {
-    let episodes = collect(policy, dialogue, context, groups, options)?;
-    let Some(score) = Score::of(episodes.iter().map(|e| (e.outcome.is_success(), e.total_return()))) else {
+    let episodes = collect(policy, dialogue, context, &validation.groups, options)?;
+    let score_of = |counts: &dyn Fn(&str) -> bool| {
+        let counted = episodes.iter().filter(|e| counts(&e.tag));
+        Score::of(counted.map(|e| (e.outcome.is_success(), e.total_return())))
+    };
+    let Some(score) = score_of(&|tag| validation.scored.iter().any(|s| s == tag)) else {
         return Err(RolloutError::Option("there are no validation groups; es_manager.val.env_groups is 0".into()));
     };
+    let by_tag = validation
+        .by_tag
+        .iter()
+        .filter_map(|(tag, baselines)| {
+            let score = score_of(&|other| other == tag)?;
+            Some((tag.clone(), TagScore { score, baselines: *baselines }))
+        })
+        .collect();
     let mut outcomes = BTreeMap::new();
     for episode in &episodes {
         *outcomes.entry(episode.outcome.name().to_owned()).or_default() += 1;
     }
     let metrics = batch_metrics(&episodes);
-    Ok((EvalReport { score, baselines, outcomes, metrics }, episodes))
+    Ok((EvalReport { score, baselines: validation.baselines, by_tag, outcomes, metrics }, episodes))
 }
 
 /// How the baselines are played.

@@ -97,13 +97,40 @@ fn a_report_puts_the_score_beside_its_baselines() {
     let dialogue = ByteDialogue { tags_as_tokens: true };
     let options = RolloutOptions { group_size: 1, temperature: 0.5, ..RolloutOptions::default() };
     let b = baselines(&groups(8), &OPTIONS);
+    let validation = Validation::new(groups(8), &["Line"], &OPTIONS);
     let (report, episodes) =
-        evaluate(&mut policy, &dialogue, &ContextOptions::default(), &groups(8), &options, b).unwrap();
+        evaluate(&mut policy, &dialogue, &ContextOptions::default(), &validation, &options).unwrap();
     assert_eq!((report.score.success, report.score.n, episodes.len()), (1.0, 8, 8));
     assert_eq!(report.outcomes["solved"], 8);
     assert!(near(report.score.mean_return, 10.7, 1e-9));
     assert_eq!(report.baselines, b);
     assert_eq!(report.metrics["Line/success"], 1.0);
-    let empty = evaluate(&mut policy, &dialogue, &ContextOptions::default(), &[], &options, b);
+    let nothing = Validation::new(Vec::new(), &["Line"], &OPTIONS);
+    let empty = evaluate(&mut policy, &dialogue, &ContextOptions::default(), &nothing, &options);
     assert!(matches!(empty, Err(RolloutError::Option(_))));
+}
+
+#[test]
+fn tags_that_training_never_plays_are_reported_apart() {
+    let mut policy = ScriptedPolicy::saying("a</think><answer>Right||Right</answer>");
+    let dialogue = ByteDialogue { tags_as_tokens: true };
+    let options = RolloutOptions { group_size: 1, temperature: 0.5, ..RolloutOptions::default() };
+    let mut mixed = groups(6);
+    mixed.extend((6..8).map(|seed| {
+        let mut tag = line(Trouble::StepError, "");
+        tag.tag = "Broken".into();
+        Group { tag, seed, split: Split::Val }
+    }));
+    let mut report = |trained: &[&str]| {
+        let validation = Validation::new(mixed.clone(), trained, &OPTIONS);
+        evaluate(&mut policy, &dialogue, &ContextOptions::default(), &validation, &options).unwrap().0
+    };
+    let known = report(&["Line"]);
+    assert_eq!((known.score.success, known.score.n), (1.0, 6));
+    assert_eq!(known.by_tag["Broken"].score.n, 2);
+    assert!(known.by_tag["Broken"].score.success < 1.0);
+    assert_eq!(known.by_tag["Line"].baselines, known.baselines);
+    assert_eq!(known.baselines.oracle.unwrap().n, 6);
+    let unknown = report(&["Other"]);
+    assert_eq!(unknown.score.n, 8, "training plays none of them, so all count");
 }

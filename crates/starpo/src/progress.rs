@@ -7,7 +7,7 @@ use serde::{Deserialize, Serialize};
 use crate::diagnostics::collapse::CollapseState;
 use crate::early_stop::EarlyStop;
 use crate::entropy_control::EntropyControl;
-use crate::evaluate::{Baselines, EvalReport};
+use crate::evaluate::EvalReport;
 use crate::guard::Guard;
 use crate::instances::SeedCounter;
 
@@ -39,8 +39,6 @@ pub struct Progress {
     pub warm_start_eval: Option<EvalReport>,
     /// The latest evaluation.
     pub latest_eval: Option<EvalReport>,
-    /// Random policy and oracle on the validation instances.
-    pub baselines: Baselines,
     /// Wall-clock seconds so far.
     pub seconds: f64,
     /// Tokens sampled in iterations, and the seconds that took.

@@ -61,7 +61,7 @@ pub struct Trainer {
     snapshots: Option<Snapshots>,
     generation_config: Option<serde_json::Value>,
     train_plan: Vec<(EnvTag, usize)>,
-    validation: Vec<Group>,
+    validation: Validation,
     validation_keys: InstanceKeys,
     progress: Progress,
     run: RunDir,

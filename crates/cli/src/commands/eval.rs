@@ -8,8 +8,8 @@ use ragen_starpo::agent::{AgentError, context_options, group_plan};
 use ragen_starpo::chat_dialogue::ChatDialogue;
 use ragen_starpo::config::Config;
 use ragen_starpo::episode::Episode;
-use ragen_starpo::evaluate::{BaselineOptions, Baselines, EvalReport, Score, baselines, evaluate};
-use ragen_starpo::instances::{Group, validation_groups};
+use ragen_starpo::evaluate::{BaselineOptions, Baselines, EvalReport, Score, Validation, evaluate};
+use ragen_starpo::instances::validation_groups;
 use ragen_starpo::trainer::{EVAL_STREAM, limits, rollout_options};
 use serde_json::{Value, json};
 
@@ -88,38 +88,28 @@ impl Eval {
             Some(path) => Some(create(path)?),
             None => None,
         };
-        let floor_and_ceiling = |groups: &[Group]| {
-            let options = BaselineOptions {
-                max_turn: config.agent_proxy.max_turn,
-                max_actions_per_turn: config.agent_proxy.max_actions_per_turn,
-                repeats: 4,
-                seed: config.seed,
-            };
-            baselines(groups, &options)
+        let options = BaselineOptions {
+            max_turn: config.agent_proxy.max_turn,
+            max_actions_per_turn: config.agent_proxy.max_actions_per_turn,
+            repeats: 4,
+            seed: config.seed,
         };
+        let trained = group_plan(&config, &config.es_manager.train, "es_manager.train")?;
+        let trained: Vec<&str> = trained.iter().map(|(tag, _)| tag.tag.as_str()).collect();
+        let validation = Validation::new(groups, &trained, &options);
         let dialogue = ChatDialogue::of_tokenizer(found.source.tokenizer.clone())?;
         let mut policy = model::policy(&mut found.source, limits(&config));
         let options = rollout_options(&config, true, EVAL_STREAM);
         let context = context_options(&config);
-        let overall = floor_and_ceiling(&groups);
-        let (report, episodes) = evaluate(&mut policy, &dialogue, &context, &groups, &options, overall)?;
+        let (report, episodes) = evaluate(&mut policy, &dialogue, &context, &validation, &options)?;
         if let Some((path, file)) = &mut episodes_file {
             write_episodes(path, file, &episodes)?;
         }
-        let mut rows = Vec::new();
-        for (tag, _) in &plan {
-            let of_tag: Vec<Group> = groups.iter().filter(|g| g.tag.tag == tag.tag).cloned().collect();
-            let own = episodes.iter().filter(|e| e.tag == tag.tag);
-            if let Some(score) = Score::of(own.map(|e| (e.outcome.is_success(), e.total_return()))) {
-                let floor_and_ceiling = if plan.len() > 1 { floor_and_ceiling(&of_tag) } else { overall };
-                rows.push((tag.tag.clone(), score, floor_and_ceiling));
-            }
-        }
         if self.json {
-            output::json(&as_value(&found, &config, &report, &rows));
+            output::json(&as_value(&found, &config, &report));
             return Ok(());
         }
-        print(&found, &config, &report, &rows);
+        print(&found, &config, &report, &validation);
         Ok(())
     }
 }
@@ -141,23 +131,14 @@ fn write_episodes(path: &Path, file: &mut impl Write, episodes: &[Episode]) -> O
     write().map_err(|error| Failure::run(format!("cannot write --episodes {}: {error}", path.display())))
 }
 
-fn as_value(found: &Found, config: &Config, report: &EvalReport, rows: &[(String, Score, Baselines)]) -> Value {
+fn as_value(found: &Found, config: &Config, report: &EvalReport) -> Value {
     let mut out = serde_json::to_value(report).unwrap_or_default();
     out["model"] = json!(found.origin);
     out["temperature"] = json!(rollout_options(config, true, 0).temperature);
-    let tags: serde_json::Map<String, Value> = rows
-        .iter()
-        .map(|(tag, score, baselines)| {
-            let mut value = serde_json::to_value(score).unwrap_or_default();
-            value["baselines"] = json!(baselines);
-            (tag.clone(), value)
-        })
-        .collect();
-    out["tags"] = Value::Object(tags);
     out
 }
 
-fn print(found: &Found, config: &Config, report: &EvalReport, rows: &[(String, Score, Baselines)]) {
+fn print(found: &Found, config: &Config, report: &EvalReport, validation: &Validation) {
     let options = rollout_options(config, true, 0);
     output::line(format_args!("{}, temperature {}", found.origin, options.temperature));
     let mut table =
@@ -175,11 +156,12 @@ fn print(found: &Found, config: &Config, report: &EvalReport, rows: &[(String, S
             format!("{:.3}", score.mean_return),
         ]);
     };
-    for (tag, score, baselines) in rows {
-        row(tag, score, baselines);
+    for (tag, of_tag) in &report.by_tag {
+        let name = if validation.scored.contains(tag) { tag.clone() } else { format!("{tag} (not trained on)") };
+        row(&name, &of_tag.score, &of_tag.baselines);
     }
-    if rows.len() > 1 {
-        row("all", &report.score, &report.baselines);
+    if validation.scored.len() > 1 {
+        row("together", &report.score, &report.baselines);
     }
     table.print();
     let outcomes: Vec<String> = report.outcomes.iter().map(|(name, n)| format!("{name} {n}")).collect();

@@ -243,6 +243,9 @@ fn print_summary(summary: &Summary, seen: &Seen, folder: &Path) {
     if let Some((share, ci, n)) = known(baselines.oracle, success.oracle) {
         row("oracle", share, ci, n);
     }
+    for (tag, other) in &summary.success_by_tag {
+        row(tag, other.r#final, Some((other.ci95[0], other.ci95[1])), other.n);
+    }
     output::line(format_args!(""));
     table.print();
     output::line(format_args!(""));

@@ -106,7 +106,7 @@ fn a_run_that_was_stopped_goes_on_to_the_same_weights() {
     let eval = ragen(&["eval", &place, "es_manager.val.env_groups=4", "--json", "--episodes", &episodes]).json();
     let lines = std::fs::read_to_string(&episodes).unwrap();
     assert_eq!(lines.lines().filter(|line| line.starts_with('{') && line.ends_with('}')).count(), 4);
-    assert_eq!((&eval["n"], &eval["tags"]["Bandit"]["n"]), (&4.into(), &2.into()));
+    assert_eq!((&eval["n"], &eval["by_tag"]["BanditTest"]["n"]), (&2.into(), &2.into()));
     assert_eq!(eval["baselines"]["oracle"]["success"], 1.0);
     let ids = ["--ids", "3,4,5", "--json"];
     let of_run = ragen(&[&["score", &place], &ids[..]].concat()).json();

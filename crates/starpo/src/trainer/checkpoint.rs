@@ -1,5 +1,6 @@
 //! Checkpoints: writing them, going on from one, and what a run leaves at its end.
 
+use std::collections::BTreeMap;
 use std::path::Path;
 use std::sync::Arc;
 use std::sync::atomic::AtomicBool;
@@ -9,6 +10,7 @@ use ragen_model::weights::save::{SaveType, save_model};
 use super::set_up::Parts;
 use super::{GuardSummary, Observer, RunEnd, SuccessSummary, Summary, TrainError, Trainer};
 use crate::config::Config;
+use crate::evaluate::{Baselines, Score};
 use crate::local_policy::LocalPolicy;
 use crate::policy::Policy;
 use crate::progress::Progress;
@@ -96,20 +98,21 @@ impl Trainer {
         let Some(eval) = &p.latest_eval else {
             return Err(TrainError::Resume("the run has no evaluation".to_owned()));
         };
-        let success_of = |score: Option<crate::evaluate::Score>| score.map(|s| s.success);
+        let by_tag = eval
+            .by_tag
+            .iter()
+            .map(|(tag, now)| {
+                let before = p.warm_start_eval.as_ref().and_then(|e| e.by_tag.get(tag));
+                (tag.clone(), success_summary(before.map(|b| b.score), now.score, now.baselines))
+            })
+            .collect();
         let summary = Summary {
             iterations: p.iteration,
             seconds: p.seconds,
             generated_tokens_per_second: rate(p.generated),
             trained_tokens_per_second: rate(p.trained),
-            success: SuccessSummary {
-                warm_start: p.warm_start_eval.as_ref().map(|e| e.score.success),
-                r#final: eval.score.success,
-                random: success_of(p.baselines.random),
-                oracle: success_of(p.baselines.oracle),
-                n: eval.score.n,
-                ci95: [eval.score.ci95.0, eval.score.ci95.1],
-            },
+            success: success_summary(p.warm_start_eval.as_ref().map(|e| e.score), eval.score, eval.baselines),
+            success_by_tag: if eval.by_tag.len() > 1 { by_tag } else { BTreeMap::new() },
             mismatch_max: p.mismatch_max,
             weights_sha256: self.policy.weights_sha256(),
             warm_start_steps: p.warm_start_steps,
@@ -133,5 +136,16 @@ impl Trainer {
         let generation = self.generation_config.as_ref();
         save_model(dir, model.model().config(), model.params(), Some(&self.tokenizer), generation, SaveType::F32)
             .map_err(|e| TrainError::Policy(e.into()))
+    }
+}
+
+fn success_summary(warm_start: Option<Score>, last: Score, baselines: Baselines) -> SuccessSummary {
+    SuccessSummary {
+        warm_start: warm_start.map(|s| s.success),
+        r#final: last.success,
+        random: baselines.random.map(|s| s.success),
+        oracle: baselines.oracle.map(|s| s.success),
+        n: last.n,
+        ci95: [last.ci95.0, last.ci95.1],
     }
 }

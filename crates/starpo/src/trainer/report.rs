@@ -1,5 +1,7 @@
 //! What a run tells: events on the way, how it ended, why it failed.
 
+use std::collections::BTreeMap;
+
 use serde::Serialize;
 
 use crate::agent::AgentError;
@@ -117,8 +119,11 @@ pub struct Summary {
     pub generated_tokens_per_second: f64,
     /// Tokens per second of update, given ones included.
     pub trained_tokens_per_second: f64,
-    /// Success rates on the validation instances.
+    /// Success rates on the validation instances of the tags that training plays.
     pub success: SuccessSummary,
+    /// Of each tag, when validation has several: those that training never plays speak of generalisation.
+    #[serde(skip_serializing_if = "BTreeMap::is_empty")]
+    pub success_by_tag: BTreeMap<String, SuccessSummary>,
     /// Largest difference between a recorded and a recomputed log-probability.
     pub mismatch_max: f64,
     /// SHA-256 of the final weights.

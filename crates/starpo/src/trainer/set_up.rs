@@ -18,9 +18,9 @@ use crate::config::{ActivationCheckpointing, Config, GuardMode, Logger};
 use crate::diagnostics::collapse::CollapseState;
 use crate::early_stop::EarlyStop;
 use crate::entropy_control::EntropyControl;
-use crate::evaluate::{BaselineOptions, baselines};
+use crate::evaluate::{BaselineOptions, Validation};
 use crate::guard::Guard;
-use crate::instances::{EnvTag, Group, InstanceKeys, SeedCounter, validation_groups};
+use crate::instances::{EnvTag, InstanceKeys, SeedCounter, validation_groups};
 use crate::local_policy::LocalPolicy;
 use crate::progress::Progress;
 use crate::rollout::RolloutOptions;
@@ -56,7 +56,6 @@ impl Trainer {
             empty_iterations: 0,
             warm_start_eval: None,
             latest_eval: None,
-            baselines: parts.baselines,
             seconds: 0.0,
             generated: (0, 0.0),
             trained: (0, 0.0),
@@ -104,9 +103,8 @@ pub(super) struct Parts {
     snapshots: Option<Snapshots>,
     generation_config: Option<serde_json::Value>,
     train_plan: Vec<(EnvTag, usize)>,
-    validation: Vec<Group>,
+    validation: Validation,
     validation_keys: InstanceKeys,
-    baselines: crate::evaluate::Baselines,
 }
 
 impl Parts {
@@ -136,6 +134,7 @@ impl Parts {
         let snapshots = (config.guard.mode == GuardMode::Act).then(|| Snapshots { healthy: copy(), candidate: copy() });
         let policy = LocalPolicy::new(Trainable::new(shape(), source.params, limits.clone()));
         let validation = validation_groups(&val_plan, es.val.seed);
+        let trained: Vec<&str> = train_plan.iter().map(|(tag, _)| tag.tag.as_str()).collect();
         let options = BaselineOptions {
             max_turn: config.agent_proxy.max_turn,
             max_actions_per_turn: config.agent_proxy.max_actions_per_turn,
@@ -144,7 +143,7 @@ impl Parts {
         };
         Ok(Self {
             validation_keys: InstanceKeys::of(&validation),
-            baselines: baselines(&validation, &options),
+            validation: Validation::new(validation, &trained, &options),
             tokenizer: source.tokenizer,
             generation_config: source.generation_config,
             dialogue,
@@ -153,7 +152,6 @@ impl Parts {
             reference,
             snapshots,
             train_plan,
-            validation,
         })
     }
 }
