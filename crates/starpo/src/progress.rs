@@ -103,7 +103,6 @@ mod tests {
             empty_iterations: 1,
             warm_start_eval: None,
             latest_eval: None,
-            baselines: Baselines::default(),
             seconds: 1.5,
             generated: (10, 0.25),
             trained: (20, 0.5),

@@ -23,6 +23,7 @@ use crate::context::ContextOptions;
 use crate::credit::{self, CreditInputs};
 use crate::diagnostics::gradient::gradient_analysis;
 use crate::episode::Episode;
+use crate::evaluate::Validation;
 use crate::filter::Filtered;
 use crate::instances::{EnvTag, Group, InstanceKeys};
 use crate::local_policy::LocalPolicy;

@@ -3,7 +3,7 @@
 //! What is here: one supervised step. What is not here: how demonstrations are made ([`crate::warm_start_data`]), when
 //! the phase ends ([`crate::trainer`]).
 
-use crate::config::{Config, WarmStartStyle};
+use crate::config::{Config, Demonstrator, WarmStartStyle};
 use crate::context::ContextOptions;
 use crate::dialogue::Dialogue;
 use crate::instances::{EnvTag, InstanceKeys, SeedCounter};
@@ -56,6 +56,7 @@ pub fn warm_start_step(
             WarmStartStyle::Brief => DemoStyle::Brief,
             WarmStartStyle::Verbose => DemoStyle::Verbose,
         },
+        random_actions: setting.demonstrator == Demonstrator::Random,
         seed: config.seed,
         ..WarmStartDataOptions::default()
     };

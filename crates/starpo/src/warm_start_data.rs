@@ -7,7 +7,7 @@
 //! allowed, so that later turns occur; some are played with random actions; a few hold no valid action. The last two
 //! are in the conversation but not trained; the turns after them show how to go on from an imperfect state.
 
-use ragen_envs::{DemoStyle, Split};
+use ragen_envs::{DemoStyle, Demonstration, Split};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
@@ -34,6 +34,8 @@ pub struct WarmStartDataOptions {
     pub random_turn_prob: f64,
     /// Probability that a turn holds no valid action and is not trained, so that the mark of such a turn is known.
     pub invalid_turn_prob: f64,
+    /// Uniformly random actions in place of the oracle's: what is learned then is the format alone.
+    pub random_actions: bool,
     /// Seed of wording and of these choices.
     pub seed: u64,
 }
@@ -47,6 +49,7 @@ impl Default for WarmStartDataOptions {
             fewer_actions_prob: 0.3,
             random_turn_prob: 0.15,
             invalid_turn_prob: 0.03,
+            random_actions: false,
             seed: 0,
         }
     }
@@ -240,7 +243,12 @@ impl Demo<'_> {
         if most > 1 && self.chance(self.options.fewer_actions_prob) {
             allowed = 1 + below(&mut self.rng, most as u64 - 1) as usize;
         }
-        let demonstration = match env.demonstrate(*left, allowed, self.options.style, &mut self.rng) {
+        let demonstrated = if self.options.random_actions {
+            self.random_demonstration(env, allowed)
+        } else {
+            env.demonstrate(*left, allowed, self.options.style, &mut self.rng)
+        };
+        let demonstration = match demonstrated {
             Ok(Some(demonstration)) if !demonstration.actions.is_empty() => demonstration,
             Ok(_) => return Ok(Ok(None)),
             Err(fault) => return Ok(Err(fault)),
@@ -291,6 +299,17 @@ impl Demo<'_> {
             }
         }
         Ok(Ok(Some(Played { kind, done: None, reward })))
+    }
+
+    /// As many random actions as are allowed, with words that say no more than that.
+    fn random_demonstration(&mut self, env: &mut GuardedEnv, allowed: usize) -> Result<Option<Demonstration>, Fault> {
+        let all = env.available_actions()?;
+        if all.is_empty() {
+            return Ok(None);
+        }
+        let mut pick = || all[below(&mut self.rng, all.len() as u64) as usize].clone();
+        let actions: Vec<String> = (0..allowed).map(|_| pick()).collect();
+        Ok(Some(Demonstration { reasoning: format!("I try {}.", actions.join(", ")), actions }))
     }
 
     /// Shows the next state. False when the environment failed or the sequence is full.

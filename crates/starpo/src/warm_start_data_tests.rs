@@ -44,6 +44,26 @@ fn a_demonstration_has_the_tokens_of_a_rollout() {
 }
 
 #[test]
+fn random_actions_teach_the_format_alone() {
+    let options = WarmStartDataOptions {
+        random_actions: true,
+        fewer_actions_prob: 0.0,
+        invalid_turn_prob: 0.0,
+        ..WarmStartDataOptions::default()
+    };
+    let data = make(&options, &ContextOptions::default(), 100);
+    assert_eq!((data.sequences.len(), data.without_demonstration), (100, 0));
+    assert!((1..60).contains(&data.solved), "{} of 100 walks reached the goal", data.solved);
+    for sequence in &data.sequences {
+        let said: Vec<u32> =
+            sequence.tokens.iter().zip(&sequence.sampled).filter(|(_, sampled)| **sampled).map(|(t, _)| *t).collect();
+        let text = DIALOGUE.decode(&said).unwrap();
+        assert!(text.contains("I try ") && text.contains("<answer>"), "{text}");
+    }
+    assert_eq!(make(&options, &ContextOptions::default(), 100), data);
+}
+
+#[test]
 fn fewer_actions_make_more_turns() {
     let turns = |p: f64| {
         let options = WarmStartDataOptions {

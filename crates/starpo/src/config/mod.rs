@@ -44,7 +44,7 @@ pub use optim::{LrScheduler, Optim};
 pub use reasoning_reward::ReasoningReward;
 pub use rollout::{FilterMetric, FilterStrategy, FilterType, Rollout, TopPProbMode, ValKwargs};
 pub use trainer::{GradientBuckets, Logger, ResumeMode, Trainer, Verify, is_due};
-pub use warm_start::{WarmStart, WarmStartStyle};
+pub use warm_start::{Demonstrator, WarmStart, WarmStartStyle};
 
 use problems::Problems;
 

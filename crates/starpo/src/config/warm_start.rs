@@ -18,6 +18,16 @@ named_enum! {
     }
 }
 
+named_enum! {
+    /// Who plays the demonstrated episodes.
+    pub enum Demonstrator {
+        /// The environment's oracle: format and a first strategy.
+        Oracle = "oracle",
+        /// Uniformly random actions: the format alone, so that all of the task is left to reinforcement learning.
+        Random = "random",
+    }
+}
+
 /// Supervised learning from the oracle before reinforcement learning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
@@ -42,7 +52,7 @@ pub struct WarmStart {
     pub lr_scheduler: LrScheduler,
     /// Demonstrated episodes per optimiser step. Default 64.
     pub batch_size: usize,
-    /// Success rate on held-out training instances at which it ends; 1 goes on to `max_steps`. Default 0.42: room is
+    /// Success rate on held-out training instances at which it ends; 1 goes on to `max_steps`. Default 0.4: room is
     /// left for reinforcement learning to explore.
     pub target_success: f64,
     /// Optimiser steps between evaluations. Default 10.
@@ -51,6 +61,8 @@ pub struct WarmStart {
     pub eval_instances: usize,
     /// How much reasoning demonstrations hold. Default brief.
     pub style: WarmStartStyle,
+    /// Who plays the demonstrated episodes. Default oracle.
+    pub demonstrator: Demonstrator,
 }
 
 impl Default for WarmStart {
@@ -66,10 +78,11 @@ impl Default for WarmStart {
             lr_warmup_steps: 20,
             lr_scheduler: LrScheduler::Constant,
             batch_size: 64,
-            target_success: 0.42,
+            target_success: 0.4,
             eval_every: 10,
             eval_instances: 256,
             style: WarmStartStyle::Brief,
+            demonstrator: Demonstrator::Oracle,
         }
     }
 }
