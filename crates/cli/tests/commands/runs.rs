@@ -7,11 +7,13 @@ use serde_json::Value;
 use crate::support::{Ran, arg, ragen};
 
 /// Settings of a run of a few seconds.
-const SMALL: [&str; 17] = [
+const SMALL: [&str; 19] = [
     "bandit",
     "es_manager.train.env_groups=4",
     "es_manager.train.group_size=4",
     "es_manager.val.env_groups=8",
+    "algorithm.adv_estimator=grpo",
+    "warm_start.demonstrator=oracle",
     "warm_start.max_steps=24",
     "warm_start.lr=3e-3",
     "warm_start.lr_warmup_steps=5",
