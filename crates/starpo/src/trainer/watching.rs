@@ -103,8 +103,7 @@ impl Trainer {
         let iteration = self.progress.iteration;
         // The same streams every time: evaluations differ by the weights alone.
         let options = self.rollout_options(true, EVAL_STREAM);
-        let (report, episodes) =
-            evaluate(&mut self.policy, &self.dialogue, &self.context, &self.validation, &options)?;
+        let (report, episodes) = evaluate(&mut self.policy, &self.dialogue, &self.context, &self.validation, &options)?;
         write_rollouts(&self.run.rollouts_dir(), "val", iteration, &episodes)?;
         let mut metrics = Metrics::new();
         for (name, value) in &report.metrics {
