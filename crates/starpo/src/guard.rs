@@ -156,11 +156,13 @@ impl Guard {
         let called = severe || self.together >= setting.patience;
         match self.health {
             Health::Warned if called => self.intervene(&alarms, severe, setting, &mut decision),
-            Health::Intervening if !kinds.is_empty() && (severe || self.since_rung >= setting.rung_wait) => {
-                // A rung that was just climbed has had no chance yet; only a rollback can not wait, and not twice.
-                if self.since_rung >= setting.rung_wait || !self.just_rolled_back() {
-                    self.intervene(&alarms, severe, setting, &mut decision);
-                }
+            // A rung that was just climbed has had no chance yet; only a rollback can not wait, and not twice.
+            Health::Intervening
+                if !kinds.is_empty()
+                    && (severe || self.since_rung >= setting.rung_wait)
+                    && (self.since_rung >= setting.rung_wait || !self.just_rolled_back()) =>
+            {
+                self.intervene(&alarms, severe, setting, &mut decision);
             }
             _ => {}
         }

@@ -137,7 +137,7 @@ pub enum StudyError {
         /// The arm.
         arm: String,
         /// Why.
-        error: ConfigError,
+        error: Box<ConfigError>,
     },
 }
 
@@ -184,7 +184,7 @@ impl Study {
         for arm in &study.arms {
             let overrides = [&study.overrides[..], &arm.overrides].concat();
             Config::load(Some(&study.task), &overrides)
-                .map_err(|error| StudyError::Arm { arm: arm.name.clone(), error })?;
+                .map_err(|error| StudyError::Arm { arm: arm.name.clone(), error: Box::new(error) })?;
         }
         Ok(study)
     }

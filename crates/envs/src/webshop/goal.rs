@@ -313,13 +313,13 @@ mod tests {
     #[test]
     fn caps_are_the_second_to_fourth_multiple_of_ten() {
         let mut draws = PythonRandom::new(3);
-        let mut counts = [0; 4];
+        let mut counts = [0i64; 4];
         for _ in 0..6000 {
             let cap = price_cap(20.0, &mut draws);
             counts[(cap / 10.0) as usize - 3] += 1;
         }
         assert_eq!(counts[0], 0);
-        for (count, expected) in counts[1..].iter().zip([1000, 2000, 3000]) {
+        for (count, expected) in counts[1..].iter().zip([1000i64, 2000, 3000]) {
             assert!((count - expected).abs() < 150, "{counts:?}");
         }
         assert_eq!(price_cap(975.0, &mut draws), 990.0);

@@ -10,7 +10,7 @@ fn healthy(step: usize) -> Observation {
         entropy: Some(0.5),
         grad_norm: Some(1.0 + 0.1 * (step % 3) as f64),
         format_valid: Some(0.99),
-        mutual_information: (step % 5 == 0).then_some(2.0),
+        mutual_information: step.is_multiple_of(5).then_some(2.0),
         reasoning_length: Some(20.0),
         repetition: Some(0.4),
         validation: None,
@@ -113,7 +113,7 @@ fn noise_around_a_plateau_is_no_fall() {
     let (mut signals, limits) = (Signals::default(), GuardSignals::default());
     // Success of 32 groups whose members all fare alike: a standard deviation of nine points.
     for step in 0..300u64 {
-        let draws = (0..32).filter(|g| crate::rollout::sampling_seed(5, step, *g, 0) % 2 == 0).count();
+        let draws = (0..32).filter(|g| crate::rollout::sampling_seed(5, step, *g, 0).is_multiple_of(2)).count();
         let now = Observation { success: Some(draws as f64 / 32.0), ..Observation::default() };
         assert!(signals.update(&now, &limits, WARMUP).iter().all(|a| !a.severe), "{step}");
     }
