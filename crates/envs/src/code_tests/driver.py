@@ -101,8 +101,10 @@ def run_program(code, given):
         ("/tmp/.out", os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 1),
     ):
         opened = os.open(path, flags)
-        os.dup2(opened, descriptor)
-        os.close(opened)
+        # A program may have closed the descriptor; then the file is opened under it at once.
+        if opened != descriptor:
+            os.dup2(opened, descriptor)
+            os.close(opened)
     sys.stdin = io.TextIOWrapper(io.FileIO(0, "r", closefd=False), encoding="utf-8")
     sys.stdout = io.TextIOWrapper(io.FileIO(1, "w", closefd=False), encoding="utf-8", write_through=False)
     error = None

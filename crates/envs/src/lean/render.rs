@@ -77,7 +77,7 @@ mod tests {
     #[test]
     fn words_are_wrapped() {
         let text = wrapped(&"twelve chars ".repeat(20));
-        assert!(text.lines().all(|line| line.len() <= 88) && text.lines().count() == 3, "{text}");
+        assert!(text.lines().all(|line| line.len() <= 88) && text.lines().count() == 4, "{text}");
         assert_eq!(wrapped(&"x".repeat(100)).len(), 100);
         assert_eq!(wrapped(" a \n b "), "a b");
     }

@@ -104,8 +104,8 @@ impl Page {
         let Some(product) = session.product(shop) else { return };
         match sub {
             SubPage::Description => self.text(&product.description),
-            // The template has blanks around each bullet point and before each attribute.
-            SubPage::Features => product.bullets.iter().for_each(|bullet| self.text(&format!(" {bullet} "))),
+            // The template has a blank before each bullet point and each attribute.
+            SubPage::Features => product.bullets.iter().for_each(|bullet| self.text(&format!(" {bullet}"))),
             // There are no reviews.
             SubPage::Reviews => {}
             SubPage::Attributes => {
@@ -125,7 +125,7 @@ impl Page {
         }
         self.text(session.product(shop).map_or("", |product| product.asin.as_str()));
         self.text("options");
-        self.text(&options_json(session.options()));
+        self.text(&safe_in_html(&options_json(session.options())));
         for label in ["Reward", "Your score (min 0.0, max 1.0)"] {
             self.text(label);
         }
@@ -224,6 +224,18 @@ fn json_string(text: &str) -> String {
         } else {
             let mut units = [0; 2];
             out.extend(c.encode_utf16(&mut units).iter().map(|unit| format!("\\u{unit:04x}")));
+        }
+    }
+    out
+}
+
+/// JSON as the original's template filter writes it: what means something in HTML is escaped.
+fn safe_in_html(json: &str) -> String {
+    let mut out = String::with_capacity(json.len());
+    for c in json.chars() {
+        match c {
+            '&' | '<' | '>' | '\'' => out.push_str(&format!("\\u{:04x}", u32::from(c))),
+            c => out.push(c),
         }
     }
     out

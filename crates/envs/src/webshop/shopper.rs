@@ -46,7 +46,7 @@ impl Plan {
                 plan.push("click[< prev]", Reason::Leave);
                 plan.buy(shop, session);
             }
-            PageKind::Results => plan.from_results(shop, session),
+            PageKind::Results => plan.choose_result(shop, session),
             PageKind::Item | PageKind::Sub(_) => {
                 // Back to the results, if what is meant is among them, else to a new search.
                 let mut back = Self::default();
@@ -57,7 +57,7 @@ impl Plan {
                     at.step(shop, &super::Action::parse("click[< prev]"));
                 }
                 at.step(shop, &super::Action::parse("click[< prev]"));
-                back.from_results(shop, &at);
+                back.choose_result(shop, &at);
                 plan = Self::afresh(shop, session);
                 // A tie goes to the way back: the search was made already.
                 if !back.steps.is_empty() && (plan.steps.is_empty() || back.steps.len() <= plan.steps.len()) {
@@ -102,7 +102,7 @@ impl Plan {
     }
 
     /// From a page of results.
-    fn from_results(&mut self, shop: &Shop, session: &Session) {
+    fn choose_result(&mut self, shop: &Shop, session: &Session) {
         let target = session.goal().product;
         let size = shop.results_per_page();
         let here = session.page_number();

@@ -37,7 +37,7 @@ fn inside(folder: &str, name: &str) -> Option<PathBuf> {
 
 /// The text of a vector file; `None` when there are no fixtures.
 pub fn read(name: &str) -> Option<String> {
-    let path = path(&format!("vectors/{name}"))?;
+    let path = path(name)?;
     Some(std::fs::read_to_string(&path).unwrap_or_else(|error| panic!("cannot read {}: {error}", path.display())))
 }
 

@@ -301,7 +301,7 @@ fn instruction(draws: &mut PythonRandom, kind: &Kind, facts: &Facts) -> Option<(
 /// How likely one, two and three options are, by department.
 fn option_chances(kind: &Kind) -> [f64; 3] {
     match kind.category {
-        "fashion" => [0.17, 0.72, 0.06],
+        "fashion" => [0.17, 0.55, 0.06],
         "garden" => [0.30, 0.08, 0.0],
         "beauty" => [0.27, 0.03, 0.0],
         "electronics" => [0.20, 0.03, 0.0],
