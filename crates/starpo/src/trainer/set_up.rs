@@ -157,7 +157,7 @@ impl Parts {
 }
 
 /// How a configuration plays: training's way, or validation's. `iteration` selects the random streams; evaluations
-/// take [`EVAL_STREAM`].
+/// take [`super::EVAL_STREAM`].
 pub fn rollout_options(config: &Config, validation: bool, iteration: u64) -> RolloutOptions {
     let rollout = &config.actor_rollout_ref.rollout;
     let val = &rollout.val_kwargs;
