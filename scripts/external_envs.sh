@@ -32,6 +32,7 @@ custom_envs:
   FrozenLake:
     env_type: external
     max_actions_per_traj: 10
+    max_tokens: 100
     env_config:
       command: [python3, -m, ragen_env, "ragen_env.examples.frozen_lake:FrozenLake"]
       config: {size: 4, p: 0.9, success_rate: 0.8}

@@ -45,7 +45,7 @@ main()' "$port") >"$folder/server.log" 2>&1 &
 started+=($!)
 wait_for "http://127.0.0.1:$port/health"
 printf '%s\n' 'hello' 'a longer message' 'quit' >"$folder/answers"
-echo_settings="custom_envs.Echo={env_type: openenv, max_actions_per_traj: 5, env_config: {url: \"http://127.0.0.1:$port\"}}"
+echo_settings="custom_envs.Echo={env_type: openenv, max_actions_per_traj: 5, max_tokens: 100, env_config: {url: \"http://127.0.0.1:$port\"}}"
 played=$("$ragen" play Echo "$echo_settings" <"$folder/answers")
 grep -q 'environment ready!' <<<"$played"
 grep -q 'echoed_message: a longer message' <<<"$played"

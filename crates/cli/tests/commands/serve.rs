@@ -15,7 +15,7 @@ fn boards(shown: &str) -> Vec<&str> {
 #[test]
 fn a_game_in_another_process() {
     let far = format!(
-        "custom_envs.Far={{env_type: external, max_actions_per_traj: 10, env_config: {{command: [{RAGEN}, envs, serve, \
+        "custom_envs.Far={{env_type: external, max_actions_per_traj: 10, max_tokens: 100, env_config: {{command: [{RAGEN}, envs, serve, \
          SimpleSokoban, --stdio], config: {{dim_x: 7}}}}}}"
     );
     let near = "custom_envs.SimpleSokoban={env_config: {dim_x: 7}}";
@@ -27,9 +27,10 @@ fn a_game_in_another_process() {
         assert_eq!(there.stderr, "", "a process in good order says nothing");
     }
     let wrong = far.replace("dim_x: 7", "dim_z: 7");
-    ragen(&["play", "Far", &wrong]).refused(&["unknown setting `dim_z`", "did you mean `dim_x`?"]);
-    ragen(&["play", "Far", "custom_envs.Far={env_type: external}"]).refused(&["`command`"]);
-    let nothing = "custom_envs.Far={env_type: external, env_config: {command: [/no/such/program]}}";
+    ragen(&["play", "Far", &wrong]).refused(&["unknown setting `dim_z`", "did you mean `dim_"]);
+    ragen(&["play", "Far", "custom_envs.Far={env_type: external, max_actions_per_traj: 10, max_tokens: 100}"])
+        .refused(&["`command`"]);
+    let nothing = "custom_envs.Far={env_type: external, max_actions_per_traj: 10, max_tokens: 100, env_config: {command: [/no/such/program]}}";
     ragen(&["play", "Far", nothing]).refused(&["cannot start `/no/such/program`"]);
 }
 
@@ -55,8 +56,9 @@ fn a_game_on_a_server() {
     let _served = Served(child);
     let url = line.trim().rsplit(' ').next().unwrap();
     assert!(url.starts_with("http://127.0.0.1:"), "{line}");
-    let far =
-        format!("custom_envs.Far={{env_type: openenv, max_actions_per_traj: 10, env_config: {{url: \"{url}\"}}}}");
+    let far = format!(
+        "custom_envs.Far={{env_type: openenv, max_actions_per_traj: 10, max_tokens: 100, env_config: {{url: \"{url}\"}}}}"
+    );
     let moves = "Down || left\nUP\nquit\n";
     let there = ragen_reading(moves, &["play", "Far", &far, "--seed", "123"]);
     let here = ragen_reading(moves, &["play", "SimpleSokoban", "--seed", "123"]);
