@@ -59,7 +59,7 @@ fn transcripts() {
             let got = json!({
                 "action": expected["action"],
                 "reward": step.reward,
-                "raw_reward": same_number(step.info.extra["raw_reward"].clone(), &expected["raw_reward"]),
+                "raw_reward": same_number(step.info.extra["raw_reward"], &expected["raw_reward"]),
                 "done": step.terminated,
                 "valid": step.info.action_is_valid,
                 "effective": step.info.action_is_effective,
@@ -83,8 +83,8 @@ fn transcripts() {
 }
 
 /// The recorded number where ours is equal to it, so that 0 and 0.0 are one.
-fn same_number(ours: impl Into<Value>, recorded: &Value) -> Value {
-    let ours = ours.into();
+fn same_number(ours: f64, recorded: &Value) -> Value {
+    let ours = Value::from(ours);
     if ours.as_f64() == recorded.as_f64() { recorded.clone() } else { ours }
 }
 
