@@ -4,7 +4,8 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 
-cargo build --quiet -p ragen
+# As the README starts it: without naming a binary.
+cargo run --quiet -- --version
 ragen=${CARGO_TARGET_DIR:-target}/debug/ragen
 folder=$(mktemp -d)
 trap 'rm -rf "$folder"' EXIT
