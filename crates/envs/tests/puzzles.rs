@@ -217,8 +217,8 @@ fn sudoku_plays_on_from_wrong_numbers() {
         }
         repaired += usize::from(!plan.is_empty());
     }
-    // In the others random play left nothing to do or too little room.
-    assert!(repaired > 80, "{repaired}");
+    // In the others random numbers block each other in a way that no number written over them undoes.
+    assert!(repaired >= 89, "{repaired}");
 }
 
 #[test]
@@ -263,7 +263,7 @@ fn the_cube_s_floor_and_ceiling() {
 fn scrambles_that_undo_themselves_are_replaced() {
     let mut reference = RubiksCube::from_json(&json!({ "scramble_depth": 2, "compat": true })).expect("valid");
     let mut env = RubiksCube::from_json(&json!({ "scramble_depth": 2 })).expect("valid");
-    let mut replaced = 0;
+    let (mut replaced, mut same) = (0, 0);
     for seed in 0..300 {
         let solved = {
             reference.reset(seed, Split::Train).expect("an instance");
@@ -274,15 +274,20 @@ fn scrambles_that_undo_themselves_are_replaced() {
         // Others may differ too: the back face turns another way in the reference.
         assert!(!solved || env.cube() != reference.cube(), "seed {seed}");
         replaced += usize::from(solved);
+        same += usize::from(env.cube() == reference.cube());
         if solved {
             // The reference's way out: a turn of one's own, taken back.
             assert_eq!(reference.oracle(20).len(), 2);
-            assert_ne!(reference.optimum(1), Some(1.0));
-            assert_eq!(reference.optimum(2), Some(1.0));
+            // How far cubes are under the reference's turns is known for the nearest only.
+            assert_eq!((reference.optimum(1), reference.optimum(2)), (None, Some(1.0)));
         }
     }
     // One in six: a turn taken back, or the opposite layer turned along.
     assert!((25..=80).contains(&replaced), "{replaced}");
+    // On a solved cube the reference's turn of the back face exchanges stickers of one colour; as the second turn, of two
+    // in twelve, it shows.
+    let share = same as f64 / (300 - replaced) as f64;
+    assert!((share - 10.0 / 12.0).abs() < 0.06, "{share}");
 }
 
 #[test]

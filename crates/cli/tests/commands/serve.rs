@@ -26,8 +26,8 @@ fn a_game_in_another_process() {
         assert!(boards(here.done()).len() >= 14);
         assert_eq!(there.stderr, "", "a process in good order says nothing");
     }
-    let wrong = far.replace("dim_x: 7", "dim_z: 7");
-    ragen(&["play", "Far", &wrong]).refused(&["unknown setting `dim_z`", "did you mean `dim_"]);
+    let wrong = far.replace("dim_x: 7", "dim_xx: 7");
+    ragen(&["play", "Far", &wrong]).refused(&["unknown setting `dim_xx`", "did you mean `dim_x`?"]);
     ragen(&["play", "Far", "custom_envs.Far={env_type: external, max_actions_per_traj: 10, max_tokens: 100}"])
         .refused(&["`command`"]);
     let nothing = "custom_envs.Far={env_type: external, max_actions_per_traj: 10, max_tokens: 100, env_config: {command: [/no/such/program]}}";

@@ -59,18 +59,28 @@ impl MathQa {
 /// A row of either shape.
 fn question(row: &Value) -> Result<Question, String> {
     if row.get("query").is_some() || row.get("response").is_some() {
-        let (query, response) = (text(row, "query")?, text(row, "response")?);
-        let (solution, answer) = metamath_answer(response)
-            .ok_or_else(|| format!("`response`: expected {:?} in it, found none", answer::METAMATH_MARK))?;
-        return Ok(Question::new(query, answer, solution));
+        return metamath(row);
     }
     if row.get("question").is_some() || row.get("answer").is_some() {
-        let (asked, worked) = (text(row, "question")?, text(row, "answer")?);
-        let (solution, answer) = gsm8k_answer(worked)
-            .ok_or_else(|| format!("`answer`: expected {:?} in it, found none", answer::GSM8K_MARK))?;
-        return Ok(Question::new(asked, answer, solution));
+        return gsm8k(row);
     }
     Err(format!("expected the keys `query` and `response`, or `question` and `answer`, found {}", keys(row)))
+}
+
+/// A row of MetaMathQA.
+pub(crate) fn metamath(row: &Value) -> Result<Question, String> {
+    let (query, response) = (text(row, "query")?, text(row, "response")?);
+    let (solution, answer) = metamath_answer(response)
+        .ok_or_else(|| format!("`response`: expected {:?} in it, found none", answer::METAMATH_MARK))?;
+    Ok(Question::new(query, answer, solution))
+}
+
+/// A row of GSM8K.
+pub(crate) fn gsm8k(row: &Value) -> Result<Question, String> {
+    let (asked, worked) = (text(row, "question")?, text(row, "answer")?);
+    let (solution, answer) =
+        gsm8k_answer(worked).ok_or_else(|| format!("`answer`: expected {:?} in it, found none", answer::GSM8K_MARK))?;
+    Ok(Question::new(asked, answer, solution))
 }
 
 impl Environment for MathQa {

@@ -15,7 +15,7 @@ use serde_json::Value;
 
 use crate::dataset::{Pools, kind, text};
 use crate::math_qa::quiz::{Question, Quiz};
-use crate::math_qa::{gsm8k_answer, metamath_answer};
+use crate::math_qa::{gsm8k, metamath};
 use crate::rng::PythonRandom;
 use crate::{DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Split, Step};
 
@@ -60,18 +60,6 @@ impl StaticQa {
     pub fn from_json(config: &Value) -> Result<Self, EnvError> {
         Self::new(StaticQaConfig::from_json(config)?)
     }
-}
-
-fn metamath(row: &Value) -> Result<Question, String> {
-    let (solution, answer) =
-        metamath_answer(text(row, "response")?).ok_or("`response`: expected \"The answer is: \" in it, found none")?;
-    Ok(Question::new(text(row, "query")?, answer, solution))
-}
-
-fn gsm8k(row: &Value) -> Result<Question, String> {
-    let (solution, answer) =
-        gsm8k_answer(text(row, "answer")?).ok_or("`answer`: expected \"####\" in it, found none")?;
-    Ok(Question::new(text(row, "question")?, answer, solution))
 }
 
 /// A multiple-choice row; the answer is a letter or the number of a choice, from 0.

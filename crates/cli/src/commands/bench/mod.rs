@@ -17,10 +17,12 @@ use ragen_starpo::local_policy::LocalPolicy;
 use ragen_starpo::policy::Policy;
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
+use serde_json::json;
 
 use crate::arguments::set_threads;
 use crate::failure::{Failure, Outcome};
 use crate::model;
+use crate::output::{self, Table};
 
 /// Measure speed. On a shared machine run it more than once and read the ratios.
 #[derive(Args)]
@@ -91,6 +93,19 @@ fn random_tokens(batch: usize, len: usize, policy: &LocalPolicy) -> Vec<Vec<u32>
     let vocab = policy.model().model().config().vocab_size.max(1) as u64;
     let mut rng = ChaCha8Rng::seed_from_u64(0);
     (0..batch).map(|_| (0..len).map(|_| (rng.next_u64() % vocab) as u32).collect()).collect()
+}
+
+/// The end of a benchmark: the table, and the peak of memory; as a last line of JSON the peak alone.
+fn finish(json: bool, table: &Table) {
+    let peak = peak_rss_bytes();
+    if json {
+        output::json(&json!({ "peak_rss_bytes": peak }));
+        return;
+    }
+    table.print();
+    if let Some(bytes) = peak {
+        output::line(format_args!("peak memory {:.2} GiB", bytes as f64 / f64::from(1u32 << 30)));
+    }
 }
 
 /// The largest resident set of this process so far, in bytes; `None` where the system does not tell.

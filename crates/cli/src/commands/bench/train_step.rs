@@ -7,7 +7,7 @@ use ragen_model::trainable::{AdamW, OptimizerStep, Sequence};
 use ragen_starpo::policy::{Policy, TokenGrads};
 use serde_json::json;
 
-use super::{check_shape, peak_rss_bytes, policy, random_tokens};
+use super::{check_shape, finish, policy, random_tokens};
 use crate::failure::Outcome;
 use crate::model::MODEL_HELP;
 use crate::output::{self, Table};
@@ -72,15 +72,7 @@ impl TrainStep {
                 format!("{:.3}", report.grad_norm),
             ]);
         }
-        let peak = peak_rss_bytes();
-        if self.json {
-            output::json(&json!({ "peak_rss_bytes": peak }));
-            return Ok(());
-        }
-        table.print();
-        if let Some(bytes) = peak {
-            output::line(format_args!("peak memory {:.2} GiB", bytes as f64 / f64::from(1u32 << 30)));
-        }
+        finish(self.json, &table);
         Ok(())
     }
 }

@@ -14,6 +14,8 @@ use crate::webshop::title_nouns;
 const VALUE_COUNTS: [usize; 20] = [2, 2, 2, 2, 3, 3, 3, 4, 4, 5, 5, 5, 6, 6, 7, 8, 9, 10, 13, 18];
 /// Words of a title, likewise.
 const TITLE_WORDS: [usize; 20] = [8, 8, 9, 10, 12, 13, 14, 15, 17, 18, 18, 19, 20, 22, 23, 24, 25, 27, 29, 33];
+/// Probability that the texts do not mention an attribute.
+const UNTOLD: f64 = 0.25;
 /// Numbers of attributes, with their weights.
 const ATTRIBUTE_COUNTS: [(usize, u32); 13] = [
     (0, 185),
@@ -50,6 +52,8 @@ struct Facts {
     traits: Vec<&'static str>,
     /// Attributes by where they stand in an instruction.
     attributes: [Vec<String>; 3],
+    /// Those of them that the product's texts speak of; the public set leaves about a quarter unsaid.
+    told: [Vec<String>; 3],
 }
 
 impl Facts {
@@ -177,7 +181,11 @@ fn facts(draws: &mut PythonRandom, kind: &Kind, style: &Style) -> Facts {
             attributes[slot].push(attribute);
         }
     }
-    Facts { brand, noun, traits, attributes }
+    let told = attributes.clone().map(|mut list| {
+        list.retain(|_| draws.random() >= UNTOLD);
+        list
+    });
+    Facts { brand, noun, traits, attributes, told }
 }
 
 fn title(draws: &mut PythonRandom, kind: &Kind, style: &Style, facts: &Facts) -> String {
@@ -190,10 +198,9 @@ fn title(draws: &mut PythonRandom, kind: &Kind, style: &Style, facts: &Facts) ->
         title.push_str(&format!(" {}", word(draws, &QUALITIES)));
     }
     title.push_str(&format!(" {} {}", capital(facts.traits[0]), capital(facts.noun)));
-    let mut pieces: Vec<String> =
-        facts.attributes[0].iter().map(|attribute| format!(", {}", capital(attribute))).collect();
-    pieces.extend(facts.attributes[1].iter().map(|attribute| format!(" with {}", capital(attribute))));
-    pieces.extend(facts.attributes[2].iter().map(|attribute| format!(" for {}", capital(attribute))));
+    let mut pieces: Vec<String> = facts.told[0].iter().map(|attribute| format!(", {}", capital(attribute))).collect();
+    pieces.extend(facts.told[1].iter().map(|attribute| format!(" with {}", capital(attribute))));
+    pieces.extend(facts.told[2].iter().map(|attribute| format!(" for {}", capital(attribute))));
     draws.shuffle(&mut pieces);
     // Where the attributes do not fill the title, more of its kind does.
     pieces.push(format!(" for {} and {}", word(draws, &PLACES), word(draws, &PLACES)));
@@ -225,7 +232,7 @@ fn capital(words: &str) -> String {
 /// Sentences up to a length between these, short ones being more likely.
 fn text(draws: &mut PythonRandom, style: &Style, facts: &Facts, low: f64, high: f64) -> String {
     let target = (low * (high / low).powf(draws.random())) as usize;
-    let own: Vec<&String> = facts.all_attributes().collect();
+    let own: Vec<&String> = facts.told.iter().flatten().collect();
     let mut text = String::new();
     while text.len() < target {
         let mut attribute = || match own.len() {
