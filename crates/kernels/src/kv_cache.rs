@@ -99,9 +99,10 @@ impl KvCache {
         self.free.len()
     }
 
-    /// Pages that `sequence` would have to take for `new_tokens` more.
+    /// Pages that `sequence` would have to take for `new_tokens` more. None when an earlier reservation, made for tokens
+    /// that never came, reaches that far.
     pub fn pages_needed(sequence: &KvSequence, new_tokens: usize) -> usize {
-        (sequence.len + new_tokens).div_ceil(PAGE) - sequence.pages.len()
+        (sequence.len + new_tokens).div_ceil(PAGE).saturating_sub(sequence.pages.len())
     }
 
     /// Makes room for `new_tokens` more positions.

@@ -291,3 +291,19 @@ fn a_full_cache_says_so_and_takes_nothing() {
     cache.release(&mut a);
     cache.reserve(&mut b, 33).unwrap();
 }
+
+#[test]
+fn a_reservation_for_tokens_that_never_came_serves_later_ones() {
+    let mut cache = KvCache::new(1, Heads { query: 1, kv: 1, dim: 4 }, 3);
+    let mut a = KvSequence::default();
+    cache.reserve(&mut a, 70).unwrap();
+    KvCache::commit(&mut a, 10);
+    // 3 pages are reserved, 1 would do.
+    assert_eq!((KvCache::pages_needed(&a, 5), cache.free_pages()), (0, 0));
+    cache.reserve(&mut a, 5).unwrap();
+    KvCache::commit(&mut a, 5);
+    cache.reserve(&mut a, 81).unwrap();
+    assert_eq!(cache.reserve(&mut a, 82).unwrap_err().wanted, 1);
+    cache.release(&mut a);
+    assert_eq!(cache.free_pages(), 3);
+}
