@@ -323,7 +323,7 @@ impl<'a> Generator<'a> {
             }
             if self.cache.reserve(&mut state.cached, n).is_err() {
                 let len = state.tokens.len();
-                if !self.evict(i) {
+                if !self.evict() {
                     return Err(GenerateError::CacheTooSmall { pages: self.pages, len });
                 }
                 continue;
@@ -335,15 +335,16 @@ impl<'a> Generator<'a> {
         Ok(plan)
     }
 
-    /// Frees pages: of a paused sequence, else of the one that joined the batch last, which is queued again. Their
-    /// tokens are kept and computed again later, to the same bits.
-    fn evict(&mut self, current: usize) -> bool {
+    /// Frees pages: of a paused sequence, else of the one that joined the batch last, which is queued again (it may be
+    /// the very one that asks). Their tokens are kept and computed again later, to the same bits. False: nobody is left
+    /// but the first of the batch.
+    fn evict(&mut self) -> bool {
         let paused = self.states.values_mut().find(|s| !s.active && !s.cached.is_empty());
         if let Some(state) = paused {
             self.cache.release(&mut state.cached);
             return true;
         }
-        if self.active.len() <= current + 1 {
+        if self.active.len() <= 1 {
             return false;
         }
         let Some(id) = self.active.pop() else { return false };
