@@ -46,7 +46,7 @@ fn a_demonstration_has_the_tokens_of_a_rollout() {
 #[test]
 fn random_actions_teach_the_format_alone() {
     let options = WarmStartDataOptions {
-        random_actions: true,
+        demonstrator: Demonstrator::Random,
         fewer_actions_prob: 0.0,
         invalid_turn_prob: 0.0,
         ..WarmStartDataOptions::default()

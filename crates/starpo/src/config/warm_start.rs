@@ -23,6 +23,9 @@ named_enum! {
     pub enum Demonstrator {
         /// The environment's oracle: format and a first strategy.
         Oracle = "oracle",
+        /// The environment's novice, who sees the state rightly and acts without aim: format, perception and how an
+        /// intention is carried out. What to intend is left to reinforcement learning.
+        Novice = "novice",
         /// Uniformly random actions: the format alone, so that all of the task is left to reinforcement learning.
         Random = "random",
     }
@@ -63,6 +66,8 @@ pub struct WarmStart {
     pub style: WarmStartStyle,
     /// Who plays the demonstrated episodes. Default oracle.
     pub demonstrator: Demonstrator,
+    /// Probability that a turn is demonstrated by the oracle although the demonstrator is another. Default 0.
+    pub oracle_share: f64,
 }
 
 impl Default for WarmStart {
@@ -83,6 +88,7 @@ impl Default for WarmStart {
             eval_instances: 256,
             style: WarmStartStyle::Brief,
             demonstrator: Demonstrator::Oracle,
+            oracle_share: 0.0,
         }
     }
 }
@@ -110,5 +116,6 @@ impl WarmStart {
         problems.at_most("warm_start.batch_size", self.batch_size, MOST_EPISODES);
         problems.at_most("warm_start.eval_instances", self.eval_instances, MOST_EPISODES);
         problems.unit_interval("warm_start.target_success", self.target_success);
+        problems.unit_interval("warm_start.oracle_share", self.oracle_share);
     }
 }
