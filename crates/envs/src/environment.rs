@@ -233,7 +233,7 @@ pub trait Environment: Send {
 
     /// A turn of at most `max_actions` actions as a novice would take it: one who sees the state rightly and knows how
     /// to carry out an intention, but chooses what to intend at random. In the words of
-    /// [`Environment::demonstrate`]. `None` when nothing can be done, or the environment has no novice.
+    /// [`Environment::demonstrate`]. `None` when nothing can be done. An environment that has no novice shows its oracle.
     fn demonstrate_novice(
         &self,
         actions_left: usize,
@@ -241,7 +241,6 @@ pub trait Environment: Send {
         style: DemoStyle,
         rng: &mut dyn Rng,
     ) -> Option<Demonstration> {
-        let _ = (actions_left, max_actions, style, rng);
-        None
+        self.demonstrate(actions_left, max_actions, style, rng)
     }
 }
