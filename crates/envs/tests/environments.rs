@@ -485,3 +485,39 @@ fn demonstrations_claim_what_is_true_and_false_claims_are_found() {
     }
     assert!(tagged("Bandit").check_reasoning("P11", &[]).is_none());
 }
+
+/// Share of the validation instances that a novice solves within `turns` turns and 10 actions.
+fn novice_success(tag: &str, turns: usize) -> f64 {
+    let mut env = make(&template(tag).expect("a known tag").env_type, &template(tag).expect("known").env_config)
+        .expect("a valid template");
+    let mut rng = ChaCha8Rng::seed_from_u64(17);
+    let mut solved = 0;
+    for seed in VAL_SEEDS {
+        env.reset(seed, Split::Val).expect("an instance");
+        let mut left = 10;
+        'episode: for _ in 0..turns {
+            let Some(turn) = env.demonstrate_novice(left, 5, DemoStyle::Brief, &mut rng) else { break };
+            for action in &turn.actions {
+                let step = env.step(action).expect("a step");
+                left -= 1;
+                if step.terminated || step.truncated {
+                    solved += usize::from(step.info.success);
+                    break 'episode;
+                }
+            }
+            if left == 0 {
+                break;
+            }
+        }
+    }
+    solved as f64 / VAL_SEEDS.count() as f64
+}
+
+/// A novice teaches how to act and leaves what to aim for to be learned.
+#[test]
+fn novices_are_far_from_the_oracle() {
+    let (sokoban, lake) = (novice_success("SimpleSokoban", 5), novice_success("FrozenLake", 10));
+    println!("novices: Sokoban {sokoban:.3}, FrozenLake {lake:.3}");
+    assert!((0.25..0.45).contains(&sokoban), "{sokoban}");
+    assert!((0.15..0.35).contains(&lake), "{lake}");
+}

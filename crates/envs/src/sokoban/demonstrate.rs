@@ -34,8 +34,8 @@ pub(super) fn turn(
     words(&first_push(board, plan)?, plan, max_actions, style, rng)
 }
 
-/// As [`turn`], of a novice: it walks to a box and pushes it, but which box, which way and how far is chance; `None`
-/// when no box can be pushed.
+/// As [`turn`], of a novice: it walks to a box and pushes it, but which box, which way and how far is chance, and
+/// whether the way is free it does not ask; `None` when there is no place to push from.
 pub(super) fn novice_turn(
     board: &Board,
     max_actions: usize,
@@ -46,23 +46,28 @@ pub(super) fn novice_turn(
     let mut choices = Vec::new();
     for from in board.box_cells() {
         for direction in Direction::ALL {
-            let stand = board.neighbour(from, opposite(direction))?;
-            let Some(walk) = &walks[stand] else { continue };
-            let free = free_ahead(board, from, direction);
-            if free > 0 {
-                choices.push((walk, direction, free));
+            let Some(stand) = board.neighbour(from, opposite(direction)) else { continue };
+            if let Some(walk) = &walks[stand] {
+                choices.push((from, stand, walk, direction));
             }
         }
     }
     if choices.is_empty() {
         return None;
     }
-    let (walk, direction, free) = choices[index_below(rng, choices.len())];
-    let pushes = 1 + index_below(rng, free);
+    let (from, stand, walk, direction) = choices[index_below(rng, choices.len())];
+    let pushes = 1 + index_below(rng, free_ahead(board, from, direction).max(1));
     let plan = [&walk[..], &vec![direction; pushes]].concat();
-    let push = first_push(board, &plan)?;
-    let target = nearest_target(board, push.from).unwrap_or(push.goal);
-    words(&Push { goal: target, ..push }, &plan, max_actions, style, rng)
+    let from = board.position(from);
+    let push = Push {
+        player: board.position(board.player()),
+        from,
+        goal: nearest_target(board, from).unwrap_or(from),
+        stand: board.position(stand),
+        first: plan[0],
+        direction,
+    };
+    words(&push, &plan, max_actions, style, rng)
 }
 
 fn words(
