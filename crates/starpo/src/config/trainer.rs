@@ -53,7 +53,7 @@ pub struct Trainer {
     pub project_name: String,
     /// Name of the run, and of its folder under `local_log_dir`. Default sokoban.
     pub experiment_name: String,
-    /// Iterations of training. Default 300.
+    /// Iterations of training. Default 200.
     pub total_training_steps: u64,
     /// Iterations between checkpoints; −1: none but the last. Default 50.
     pub save_freq: i64,
