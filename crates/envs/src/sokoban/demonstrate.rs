@@ -34,8 +34,8 @@ pub(super) fn turn(
     words(&first_push(board, plan)?, plan, max_actions, style, rng)
 }
 
-/// A novice does not ask whether the way is free once in so many turns. That keeps
-/// near two in five; if it never asked, 35 %, learning from rewards would start much more slowly.
+/// A novice does not ask whether the way is free once in so many turns. That keeps its success on RAGEN's levels near two
+/// in five. If it never asked, learning from rewards would start much more slowly.
 const CARELESS_ONE_IN: usize = 2;
 
 /// As [`turn`], of a novice: it walks to a box and pushes it, but which box, which way and how far is chance; `None` when
