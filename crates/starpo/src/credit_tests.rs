@@ -15,6 +15,7 @@ fn bare<'a>(episodes: &'a [&'a Episode], rows: &'a Rows) -> CreditInputs<'a> {
     CreditInputs {
         episodes,
         rows,
+        samples: rows,
         values: &[],
         token_penalty: &[],
         shaping: &[],

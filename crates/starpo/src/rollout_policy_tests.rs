@@ -69,7 +69,7 @@ fn recorded_log_probabilities_are_the_scored_ones() {
             ..RolloutOptions::default()
         };
         let episodes = collect(&mut policy, &dialogue, &context, &groups, &options).unwrap();
-        let sequences: Vec<Sequence> = episodes.iter().map(Episode::to_sequence).collect();
+        let sequences: Vec<Sequence> = episodes.iter().flat_map(Episode::to_sequences).collect();
         let recorded: Vec<u32> = episodes.iter().flat_map(|e| &e.log_probs).map(|p| p.to_bits()).collect();
         let scored = policy.score(&sequences, temperature).unwrap().log_prob;
         assert!(recorded.len() > 12 * 24, "{}", recorded.len());

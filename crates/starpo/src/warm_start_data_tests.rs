@@ -38,7 +38,7 @@ fn a_demonstration_has_the_tokens_of_a_rollout() {
             let options = RolloutOptions { group_size: 1, ..RolloutOptions::default() };
             let episode = collect(&mut policy, &DIALOGUE, &context, &[group], &options).unwrap().remove(0);
             assert!(episode.outcome.is_success());
-            assert_eq!(episode.to_sequence(), sequence);
+            assert_eq!(episode.to_sequences(), [sequence]);
         }
     }
 }
