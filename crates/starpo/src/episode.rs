@@ -208,7 +208,10 @@ impl Episode {
     pub fn to_sequences(&self) -> Vec<Sequence> {
         let samples = self.samples().into_iter().filter(|range| self.trained[range.clone()].contains(&true));
         samples
-            .map(|range| Sequence { tokens: self.tokens[range.clone()].to_vec(), sampled: self.trained[range].to_vec() })
+            .map(|range| Sequence {
+                tokens: self.tokens[range.clone()].to_vec(),
+                sampled: self.trained[range].to_vec(),
+            })
             .collect()
     }
 

@@ -158,7 +158,12 @@ impl Transcript {
         };
         let brought = t.checked_sub(1).and_then(|before| self.past.get(before)).and_then(|past| past.brought);
         let reward = |p: PreviousTurn| p.reward.filter(|_| t > first);
-        TurnState { turn: t + 1, state, actions_left, previous: brought.map(|p| PreviousTurn { reward: reward(p), ..p }) }
+        TurnState {
+            turn: t + 1,
+            state,
+            actions_left,
+            previous: brought.map(|p| PreviousTurn { reward: reward(p), ..p }),
+        }
     }
 
     /// Builds the context of the open turn anew, from turn `first` on. Returns the turn's user text.

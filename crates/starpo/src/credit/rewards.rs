@@ -65,11 +65,7 @@ pub(super) fn token_rewards(config: &Config, inputs: &CreditInputs<'_>, returns:
 /// Rewards on sampled tokens for estimators that discount along a row, and those rows. Rows are the samples, the whole
 /// return of the episode on the last token of each: a context that was left behind says nothing about how far the end
 /// is. With rewards on turns they are the episodes, so that a turn's reward reaches those before it.
-pub(super) fn sample_rewards<'a>(
-    config: &Config,
-    inputs: &CreditInputs<'a>,
-    returns: &[f64],
-) -> (&'a Rows, Vec<f64>) {
+pub(super) fn sample_rewards<'a>(config: &Config, inputs: &CreditInputs<'a>, returns: &[f64]) -> (&'a Rows, Vec<f64>) {
     if config.agent_proxy.use_turn_scores || config.algorithm.bi_level_gae {
         return (inputs.rows, token_rewards(config, inputs, returns));
     }
