@@ -83,7 +83,7 @@ impl Default for RewardNormalization {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentProxy {
-    /// How much of the past the policy sees. Default full.
+    /// How much of the past the policy sees, and therefore what a training sample is. Default full.
     pub context_window_mode: ContextWindowMode,
     /// Turns in the window of the two windowed modes, the present one included; −1: all. Default −1.
     pub max_context_window: i64,
