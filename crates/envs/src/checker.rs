@@ -292,6 +292,21 @@ impl<F: Fn() -> Box<dyn Environment>> Checker<F> {
             if !plan.is_empty() && plan.get(..turn.actions.len()) != Some(&turn.actions[..]) {
                 return Err(format!("the oracle plans {plan:?}, the demonstration does {:?}", turn.actions));
             }
+            let novice = |most, stream| env.demonstrate_novice(MAX_ACTIONS, most, style, &mut Pcg64::new(stream));
+            same(&novice(2, seed), &novice(2, seed), "a novice's turns from equal random streams")?;
+            if novice(0, seed).is_some() {
+                return Err("a novice took a turn of no actions".to_owned());
+            }
+            for stream in seed..seed + 8 {
+                let Some(turn) = novice(2, stream) else { continue };
+                if turn.reasoning.trim().is_empty() || turn.actions.is_empty() || turn.actions.len() > 2 {
+                    return Err(format!("expected a novice's reasoning and 1 or 2 actions, found {turn:?}"));
+                }
+                let agreement = env.check_reasoning(&turn.reasoning, &turn.actions);
+                if let Some(agreement) = agreement.filter(|a| a.right != a.claims) {
+                    return Err(format!("a novice sees rightly, but {turn:?} has {agreement:?}"));
+                }
+            }
         }
         Ok(())
     }

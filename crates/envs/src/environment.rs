@@ -230,4 +230,17 @@ pub trait Environment: Send {
         }
         Some(Demonstration { reasoning: format!("The best next action is {}.", actions[0]), actions })
     }
+
+    /// A turn of at most `max_actions` actions as a novice would take it: one who sees the state rightly and knows how
+    /// to carry out an intention, but chooses what to intend at random. In the words of
+    /// [`Environment::demonstrate`]. `None` when nothing can be done. An environment that has no novice shows its oracle.
+    fn demonstrate_novice(
+        &self,
+        actions_left: usize,
+        max_actions: usize,
+        style: DemoStyle,
+        rng: &mut dyn Rng,
+    ) -> Option<Demonstration> {
+        self.demonstrate(actions_left, max_actions, style, rng)
+    }
 }

@@ -145,6 +145,20 @@ impl GuardedEnv {
         self.call(|env| Ok(env.demonstrate(actions_left, max_actions, style, rng)))
     }
 
+    /// See [`Environment::demonstrate_novice`].
+    ///
+    /// # Errors
+    /// [`Fault`].
+    pub fn demonstrate_novice(
+        &mut self,
+        actions_left: usize,
+        max_actions: usize,
+        style: DemoStyle,
+        rng: &mut dyn Rng,
+    ) -> Result<Option<Demonstration>, Fault> {
+        self.call(|env| Ok(env.demonstrate_novice(actions_left, max_actions, style, rng)))
+    }
+
     fn call<T>(&mut self, f: impl FnOnce(&mut Box<dyn Environment>) -> Result<T, EnvError>) -> Result<T, Fault> {
         let Some(env) = self.inner.as_mut() else {
             return Err(Fault::Error("the environment failed before and is not called again".into()));

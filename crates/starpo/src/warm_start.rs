@@ -3,7 +3,7 @@
 //! What is here: one supervised step. What is not here: how demonstrations are made ([`crate::warm_start_data`]), when
 //! the phase ends ([`crate::trainer`]).
 
-use crate::config::{Config, Demonstrator, WarmStartStyle};
+use crate::config::{Config, WarmStartStyle};
 use crate::context::ContextOptions;
 use crate::dialogue::Dialogue;
 use crate::instances::{EnvTag, InstanceKeys, SeedCounter};
@@ -57,7 +57,8 @@ pub fn warm_start_step(
             WarmStartStyle::Brief => DemoStyle::Brief,
             WarmStartStyle::Verbose => DemoStyle::Verbose,
         },
-        random_actions: setting.demonstrator == Demonstrator::Random,
+        demonstrator: setting.demonstrator,
+        oracle_share: setting.oracle_share,
         seed: config.seed,
         ..WarmStartDataOptions::default()
     };

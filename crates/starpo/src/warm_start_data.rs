@@ -11,6 +11,7 @@ use ragen_envs::{DemoStyle, Demonstration, Split};
 use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
+use crate::config::Demonstrator;
 use crate::context::{Context, ContextError, ContextOptions, EnvPrompt, PreviousTurn};
 use crate::dialogue::{Dialogue, DialogueError};
 use crate::evaluate::below;
@@ -37,8 +38,10 @@ pub struct WarmStartDataOptions {
     pub random_turn_prob: f64,
     /// Probability that a turn holds no valid action and is not trained, so that the mark of such a turn is known.
     pub invalid_turn_prob: f64,
-    /// Uniformly random actions in place of the oracle's: what is learned then is the format alone.
-    pub random_actions: bool,
+    /// Who plays the turns that are trained.
+    pub demonstrator: Demonstrator,
+    /// Probability that such a turn is the oracle's all the same.
+    pub oracle_share: f64,
     /// Seed of wording and of these choices.
     pub seed: u64,
 }
@@ -53,7 +56,8 @@ impl Default for WarmStartDataOptions {
             fewer_actions_prob: 0.3,
             random_turn_prob: 0.15,
             invalid_turn_prob: 0.03,
-            random_actions: false,
+            demonstrator: Demonstrator::Oracle,
+            oracle_share: 0.0,
             seed: 0,
         }
     }
@@ -249,10 +253,15 @@ impl Demo<'_> {
         if most > 1 && self.chance(self.options.fewer_actions_prob) {
             allowed = 1 + below(&mut self.rng, most as u64 - 1) as usize;
         }
-        let demonstrated = if self.options.random_actions {
-            self.random_demonstration(env, allowed)
-        } else {
-            env.demonstrate(*left, allowed, self.options.style, &mut self.rng)
+        let mut demonstrator = self.options.demonstrator;
+        if demonstrator != Demonstrator::Oracle && self.chance(self.options.oracle_share) {
+            demonstrator = Demonstrator::Oracle;
+        }
+        let style = self.options.style;
+        let demonstrated = match demonstrator {
+            Demonstrator::Oracle => env.demonstrate(*left, allowed, style, &mut self.rng),
+            Demonstrator::Novice => env.demonstrate_novice(*left, allowed, style, &mut self.rng),
+            Demonstrator::Random => self.random_demonstration(env, allowed),
         };
         let demonstration = match demonstrated {
             Ok(Some(demonstration)) if !demonstration.actions.is_empty() => demonstration,

@@ -72,7 +72,7 @@ fn windowed_demonstrations_have_the_tokens_of_windowed_rollouts() {
 #[test]
 fn random_actions_teach_the_format_alone() {
     let options = WarmStartDataOptions {
-        random_actions: true,
+        demonstrator: Demonstrator::Random,
         fewer_actions_prob: 0.0,
         invalid_turn_prob: 0.0,
         ..WarmStartDataOptions::default()

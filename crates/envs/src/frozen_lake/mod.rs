@@ -17,7 +17,7 @@ use rand_core::Rng;
 use serde_json::Value;
 
 use crate::claims::{self, Role};
-use crate::rng::NumpyGenerator;
+use crate::rng::{NumpyGenerator, index_below};
 use crate::{Agreement, DemoStyle, Demonstration, EnvError, EnvSpec, Environment, Info, Split, Step};
 
 /// Registry name.
@@ -219,6 +219,20 @@ impl Environment for FrozenLake {
         let episode = self.episode.as_ref()?;
         let mut plan = self.plan(actions_left);
         plan.truncate(max_actions);
+        demonstrate::turn(&episode.lake, episode.player, &plan, style, rng)
+    }
+
+    fn demonstrate_novice(
+        &self,
+        actions_left: usize,
+        max_actions: usize,
+        style: DemoStyle,
+        rng: &mut dyn Rng,
+    ) -> Option<Demonstration> {
+        let episode = self.episode.as_ref()?;
+        // As many steps at a time as the oracle dares.
+        let steps = self.plan(actions_left).len().min(max_actions);
+        let plan: Vec<Move> = (0..steps).map(|_| Move::ALL[index_below(rng, Move::ALL.len())]).collect();
         demonstrate::turn(&episode.lake, episode.player, &plan, style, rng)
     }
 }

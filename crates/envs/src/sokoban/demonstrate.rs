@@ -1,8 +1,10 @@
 //! Reasoning in words for a planned Sokoban turn.
 
+use std::collections::VecDeque;
+
 use rand_core::Rng;
 
-use super::{Board, Direction, Outcome};
+use super::{Board, Cell, Direction, Outcome};
 use crate::rng::index_below;
 use crate::{DemoStyle, Demonstration};
 
@@ -29,16 +31,99 @@ pub(super) fn turn(
     style: DemoStyle,
     rng: &mut dyn Rng,
 ) -> Option<Demonstration> {
-    let push = first_push(board, plan)?;
+    words(&first_push(board, plan)?, plan, max_actions, style, rng)
+}
+
+/// As [`turn`], of a novice: it walks to a box and pushes it, but which box, which way and how far is chance; `None`
+/// when no box can be pushed.
+pub(super) fn novice_turn(
+    board: &Board,
+    max_actions: usize,
+    style: DemoStyle,
+    rng: &mut dyn Rng,
+) -> Option<Demonstration> {
+    let walks = walks(board);
+    let mut choices = Vec::new();
+    for from in board.box_cells() {
+        for direction in Direction::ALL {
+            let stand = board.neighbour(from, opposite(direction))?;
+            let Some(walk) = &walks[stand] else { continue };
+            let free = free_ahead(board, from, direction);
+            if free > 0 {
+                choices.push((walk, direction, free));
+            }
+        }
+    }
+    if choices.is_empty() {
+        return None;
+    }
+    let (walk, direction, free) = choices[index_below(rng, choices.len())];
+    let pushes = 1 + index_below(rng, free);
+    let plan = [&walk[..], &vec![direction; pushes]].concat();
+    let push = first_push(board, &plan)?;
+    let target = nearest_target(board, push.from).unwrap_or(push.goal);
+    words(&Push { goal: target, ..push }, &plan, max_actions, style, rng)
+}
+
+fn words(
+    push: &Push,
+    plan: &[Direction],
+    max_actions: usize,
+    style: DemoStyle,
+    rng: &mut dyn Rng,
+) -> Option<Demonstration> {
     let actions: Vec<String> = plan.iter().take(max_actions).map(|direction| direction.name().to_owned()).collect();
     if actions.is_empty() {
         return None;
     }
     let reasoning = match style {
-        DemoStyle::Brief => brief(&push),
-        DemoStyle::Verbose => verbose(&push, rng),
+        DemoStyle::Brief => brief(push),
+        DemoStyle::Verbose => verbose(push, rng),
     };
     Some(Demonstration { reasoning, actions })
+}
+
+/// A shortest walk to every cell that the player reaches without a push.
+fn walks(board: &Board) -> Vec<Option<Vec<Direction>>> {
+    let mut walks = vec![None; board.state().len()];
+    walks[board.player()] = Some(Vec::new());
+    let mut queue = VecDeque::from([board.player()]);
+    while let Some(at) = queue.pop_front() {
+        for direction in Direction::ALL {
+            let Some(next) = board.neighbour(at, direction) else { continue };
+            if board.state()[next].is_free() && walks[next].is_none() {
+                let mut walk: Vec<Direction> = walks[at].clone().unwrap_or_default();
+                walk.push(direction);
+                walks[next] = Some(walk);
+                queue.push_back(next);
+            }
+        }
+    }
+    walks
+}
+
+/// Free cells in a row from `cell` on, without it.
+fn free_ahead(board: &Board, cell: usize, direction: Direction) -> usize {
+    std::iter::successors(board.neighbour(cell, direction), |&at| board.neighbour(at, direction))
+        .take_while(|&at| board.state()[at].is_free())
+        .count()
+}
+
+/// The free target nearest to a cell, as the crow walks.
+fn nearest_target(board: &Board, (row, col): (usize, usize)) -> Option<(usize, usize)> {
+    let targets = (0..board.state().len())
+        .filter(|&cell| board.fixed()[cell] == Cell::Target && !board.state()[cell].is_box())
+        .map(|cell| board.position(cell));
+    targets.min_by_key(|&(r, c)| r.abs_diff(row) + c.abs_diff(col))
+}
+
+fn opposite(direction: Direction) -> Direction {
+    match direction {
+        Direction::Up => Direction::Down,
+        Direction::Down => Direction::Up,
+        Direction::Left => Direction::Right,
+        Direction::Right => Direction::Left,
+    }
 }
 
 /// The words follow from the situation, never from chance: a small model learns them fast, and reinforcement learning

@@ -223,4 +223,14 @@ impl Environment for Sokoban {
         let plan = self.plan(actions_left);
         demonstrate::turn(self.board.as_ref()?, &plan, max_actions, style, rng)
     }
+
+    fn demonstrate_novice(
+        &self,
+        actions_left: usize,
+        max_actions: usize,
+        style: DemoStyle,
+        rng: &mut dyn Rng,
+    ) -> Option<Demonstration> {
+        demonstrate::novice_turn(self.board.as_ref()?, max_actions.min(actions_left), style, rng)
+    }
 }

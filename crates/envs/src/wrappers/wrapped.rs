@@ -133,6 +133,16 @@ impl<W: Wrapper> Environment for Wrapped<W> {
     ) -> Option<Demonstration> {
         self.inner.demonstrate(self.left(actions_left), max_actions, style, rng)
     }
+
+    fn demonstrate_novice(
+        &self,
+        actions_left: usize,
+        max_actions: usize,
+        style: DemoStyle,
+        rng: &mut dyn Rng,
+    ) -> Option<Demonstration> {
+        self.inner.demonstrate_novice(self.left(actions_left), max_actions, style, rng)
+    }
 }
 
 impl<W: Wrapper> Wrapped<W> {

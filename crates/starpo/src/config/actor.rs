@@ -191,9 +191,9 @@ pub struct Actor {
     /// Keep the initial policy as a reference and log its log-probabilities even when no KL term reads them.
     /// Default false (RAGEN: true; it costs one scoring pass an iteration).
     pub use_ref: bool,
-    /// Weight of the entropy bonus. Default 0 (RAGEN: 0.001).
+    /// Weight of the entropy bonus. Default 0.001, as in RAGEN.
     pub entropy_coeff: f64,
-    /// A weight that follows a target entropy instead.
+    /// A weight that follows a target entropy instead; where it is used, `entropy_coeff` is not read.
     pub adaptive_entropy: AdaptiveEntropyConfig,
     /// A penalty on leaving a band of entropies.
     pub entropy_band: EntropyBand,
@@ -237,7 +237,7 @@ impl Default for Actor {
     fn default() -> Self {
         Self {
             use_ref: false,
-            entropy_coeff: 0.0,
+            entropy_coeff: 0.001,
             adaptive_entropy: AdaptiveEntropyConfig::default(),
             entropy_band: EntropyBand::default(),
             use_kl_loss: false,
@@ -320,14 +320,6 @@ impl Actor {
     fn check_entropy(&self, section: &str, problems: &mut Problems) {
         let key = |name: &str| format!("{section}.{name}");
         let adaptive = &self.adaptive_entropy;
-        problems.require(!adaptive.enable || self.entropy_coeff == 0.0, || {
-            format!(
-                "`{}` sets the weight of the entropy bonus, and so does `{}`, which is {}: set it to 0",
-                key("adaptive_entropy.enable"),
-                key("entropy_coeff"),
-                self.entropy_coeff
-            )
-        });
         problems.non_negative(&key("adaptive_entropy.target"), adaptive.target);
         problems.non_negative(&key("adaptive_entropy.min"), adaptive.min);
         problems.positive(&key("adaptive_entropy.delta"), adaptive.delta);

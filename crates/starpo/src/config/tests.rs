@@ -278,10 +278,6 @@ fn single_complaints() {
             vec!["compat.filter_normalised_returns=true", "agent_proxy.reward_normalization.method=mean_std"],
             "cannot tell groups apart",
         ),
-        (
-            vec!["actor_rollout_ref.actor.adaptive_entropy.enable=true", "actor_rollout_ref.actor.entropy_coeff=0.1"],
-            "sets the weight of the entropy bonus",
-        ),
         (vec!["reasoning_reward.length=0.1"], "needs a band"),
         (vec!["reasoning_reward.agreement=0.1", "agent_proxy.enable_think=false"], "pays for reasoning"),
         (vec!["guard.ladder=[lr, lr]"], "names an intervention twice"),

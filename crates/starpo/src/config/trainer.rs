@@ -95,7 +95,7 @@ impl Default for Trainer {
         Self {
             project_name: "ragen".into(),
             experiment_name: "sokoban".into(),
-            total_training_steps: 300,
+            total_training_steps: 250,
             save_freq: 50,
             test_freq: 25,
             val_before_train: true,

@@ -23,6 +23,9 @@ named_enum! {
     pub enum Demonstrator {
         /// The environment's oracle: format and a first strategy.
         Oracle = "oracle",
+        /// The environment's novice, who sees the state rightly and acts without aim: format, perception and how an
+        /// intention is carried out. What to intend is left to reinforcement learning. The oracle where there is none.
+        Novice = "novice",
         /// Uniformly random actions: the format alone, so that all of the task is left to reinforcement learning.
         Random = "random",
     }
@@ -55,21 +58,23 @@ pub struct WarmStart {
     /// Success rate on held-out training instances at which it ends; 1 goes on to `max_steps`. Default 0.4: room is
     /// left for reinforcement learning to explore.
     pub target_success: f64,
-    /// Optimiser steps between evaluations. Default 10.
+    /// Optimiser steps between evaluations. Default 25.
     pub eval_every: u64,
     /// Instances per evaluation. Default 256.
     pub eval_instances: usize,
     /// How much reasoning demonstrations hold. Default brief.
     pub style: WarmStartStyle,
-    /// Who plays the demonstrated episodes. Default oracle.
+    /// Who plays the demonstrated episodes. Default novice.
     pub demonstrator: Demonstrator,
+    /// Probability that a turn is demonstrated by the oracle although the demonstrator is another. Default 0.
+    pub oracle_share: f64,
 }
 
 impl Default for WarmStart {
     fn default() -> Self {
         Self {
             enabled: true,
-            max_steps: 400,
+            max_steps: 300,
             lr: 2e-3,
             betas: [0.9, 0.98],
             eps: 1e-8,
@@ -79,10 +84,11 @@ impl Default for WarmStart {
             lr_scheduler: LrScheduler::Constant,
             batch_size: 64,
             target_success: 0.4,
-            eval_every: 10,
+            eval_every: 25,
             eval_instances: 256,
             style: WarmStartStyle::Brief,
-            demonstrator: Demonstrator::Oracle,
+            demonstrator: Demonstrator::Novice,
+            oracle_share: 0.0,
         }
     }
 }
@@ -110,5 +116,6 @@ impl WarmStart {
         problems.at_most("warm_start.batch_size", self.batch_size, MOST_EPISODES);
         problems.at_most("warm_start.eval_instances", self.eval_instances, MOST_EPISODES);
         problems.unit_interval("warm_start.target_success", self.target_success);
+        problems.unit_interval("warm_start.oracle_share", self.oracle_share);
     }
 }
