@@ -16,17 +16,19 @@ pub(super) fn turn(
 ) -> Option<Demonstration> {
     let way = lower(*plan.first()?);
     let ((r, c), (gr, gc)) = (lake.position(player), lake.position(lake.goal()));
-    let hole = Move::ALL
+    let holes: Vec<(usize, usize)> = Move::ALL
         .into_iter()
         .map(|way| lake.neighbour(player, way))
-        .find(|&cell| lake.tile(cell) == Tile::Hole)
-        .map(|cell| lake.position(cell));
+        .filter(|&cell| lake.tile(cell) == Tile::Hole)
+        .map(|cell| lake.position(cell))
+        .collect();
     let choice = index_below(rng, 3);
-    let reasoning = match (style, hole) {
-        // As in Sokoban, brief words follow from the situation and never from chance.
-        (DemoStyle::Brief, None) => format!("P{} goal{} {}", cell(r, c), cell(gr, gc), brief_way(plan[0])),
-        (DemoStyle::Brief, Some((hr, hc))) => {
-            format!("P{} goal{} hole{} {}", cell(r, c), cell(gr, gc), cell(hr, hc), brief_way(plan[0]))
+    let reasoning = match (style, holes.first().copied()) {
+        // As in Sokoban, brief words follow from the situation and never from chance. Holes are those beside the player:
+        // they decide the way.
+        (DemoStyle::Brief, _) => {
+            let holes: String = holes.iter().map(|&(r, c)| format!(" hole{}", cell(r, c))).collect();
+            format!("P{} goal{}{holes} {}", cell(r, c), cell(gr, gc), brief_way(plan[0]))
         }
         (DemoStyle::Verbose, None) => match choice {
             0 => format!("I am at ({r}, {c}) and the goal is at ({gr}, {gc}). No hole is next to me, so I go {way}."),
