@@ -9,8 +9,8 @@ use ragen_model::init::random_params;
 use ragen_model::tokenizer::{Tokenizer, TokenizerError};
 use ragen_model::weights::{self, WeightsError};
 
-use crate::config::{Config, EsSplit, PromptStyle};
-use crate::context::{ContextOptions, Layout};
+use crate::config::{self, Config, ContextWindowMode, EsSplit, PromptStyle};
+use crate::context::{ContextOptions, ContextOverflow, ContextWindow, Layout};
 use crate::instances::EnvTag;
 use crate::tiny;
 
@@ -90,6 +90,15 @@ pub fn context_options(config: &Config) -> ContextOptions {
         layout: match config.agent_proxy.prompt_style {
             PromptStyle::Full => Layout::Full,
             PromptStyle::Compact => Layout::Compact,
+        },
+        window: match (config.agent_proxy.context_window_mode, config.agent_proxy.window_turns()) {
+            (ContextWindowMode::Full, _) => ContextWindow::Full,
+            (ContextWindowMode::LimitedMultiTurn, turns) => ContextWindow::Dialogue { turns },
+            (ContextWindowMode::SingleTurn, turns) => ContextWindow::Memory { turns },
+        },
+        overflow: match config.agent_proxy.context_overflow {
+            config::ContextOverflow::Truncate => ContextOverflow::Truncate,
+            config::ContextOverflow::DropOldestTurns => ContextOverflow::DropOldestTurns,
         },
         enable_think: config.agent_proxy.enable_think,
         action_sep: config.agent_proxy.action_sep.clone(),

@@ -11,7 +11,6 @@ use std::ops::Range;
 
 use crate::dialogue::{Dialogue, DialogueError};
 use crate::parse::{ANSWER_CLOSE, ANSWER_OPEN, ParseOptions, THINK_CLOSE, THINK_OPEN, forced_opening};
-use crate::policy::Sequence;
 
 /// How much is said.
 #[derive(Clone, Copy, Debug, PartialEq, Eq, Default, serde::Serialize, serde::Deserialize)]
@@ -24,11 +23,53 @@ pub enum Layout {
     Compact,
 }
 
+/// How much of the past a turn's context shows.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ContextWindow {
+    /// The whole dialogue; one training sample an episode.
+    #[default]
+    Full,
+    /// The last turns as a dialogue; one training sample a turn.
+    Dialogue {
+        /// Turns shown, the present one included; at least 1.
+        turns: usize,
+    },
+    /// One user message that quotes the last turns; one training sample a turn.
+    Memory {
+        /// Turns shown, the present one included; at least 1.
+        turns: usize,
+    },
+}
+
+impl ContextWindow {
+    /// The first of `played` earlier turns that the next turn's context shows, counted from 0.
+    pub fn first_shown(self, played: usize) -> usize {
+        match self {
+            Self::Full => 0,
+            Self::Dialogue { turns } | Self::Memory { turns } => (played + 1).saturating_sub(turns.max(1)).min(played),
+        }
+    }
+}
+
+/// What becomes of an episode that outgrows the context.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Default)]
+pub enum ContextOverflow {
+    /// It ends as truncated.
+    #[default]
+    Truncate,
+    /// Its oldest whole turns are left out until prompt and response fit.
+    DropOldestTurns,
+}
+
 /// What the context is built from.
 #[derive(Clone, Debug, PartialEq)]
 pub struct ContextOptions {
     /// How much is said.
     pub layout: Layout,
+    /// How much of the past is shown.
+    pub window: ContextWindow,
+    /// What becomes of an episode that outgrows the context.
+    pub overflow: ContextOverflow,
     /// Responses reason before they answer; the forced opening is `<think>`, else `<answer>`.
     pub enable_think: bool,
     /// Separates the actions of a turn.
@@ -46,6 +87,8 @@ impl Default for ContextOptions {
     fn default() -> Self {
         Self {
             layout: Layout::Full,
+            window: ContextWindow::Full,
+            overflow: ContextOverflow::Truncate,
             enable_think: true,
             action_sep: "||".into(),
             max_actions_per_turn: 2,
@@ -94,11 +137,22 @@ pub struct TurnState<'a> {
     pub previous: Option<PreviousTurn>,
 }
 
+/// An earlier turn as a memory quotes it.
+#[derive(Clone, Copy, Debug, PartialEq)]
+pub struct QuotedTurn<'a> {
+    /// The state it began with.
+    pub state: &'a str,
+    /// The response as sampled.
+    pub response: &'a [u32],
+    /// Its reward, without penalties.
+    pub reward: f64,
+}
+
 /// What the previous turn brought.
 #[derive(Clone, Copy, Debug, PartialEq)]
 pub struct PreviousTurn {
-    /// Its reward, without penalties.
-    pub reward: f64,
+    /// Its reward, without penalties; `None` where the context does not show that turn, nor therefore its reward.
+    pub reward: Option<f64>,
     /// It had no valid action.
     pub no_valid_action: bool,
 }
@@ -219,8 +273,10 @@ impl<'d> Context<'d> {
             Layout::Compact => {
                 let mut text = String::new();
                 if let Some(previous) = turn.previous {
-                    text.push_str(&python_float(previous.reward));
-                    text.push('\n');
+                    if let Some(reward) = previous.reward {
+                        text.push_str(&python_float(reward));
+                        text.push('\n');
+                    }
                     if previous.no_valid_action {
                         text.push_str("invalid\n");
                     }
@@ -233,8 +289,8 @@ impl<'d> Context<'d> {
 
     fn full_user_text(&self, env: &EnvPrompt, turn: &TurnState<'_>) -> String {
         let mut text = String::new();
-        if let Some(previous) = turn.previous {
-            text.push_str(&format!("Reward:\n{}\n", python_float(previous.reward)));
+        if let Some(reward) = turn.previous.and_then(|p| p.reward) {
+            text.push_str(&format!("Reward:\n{}\n", python_float(reward)));
         }
         text.push_str(&format!("\nTurn {}:\nState:\n{}\n", turn.turn, turn.state));
         if turn.previous.is_some_and(|p| p.no_valid_action) {
@@ -252,15 +308,58 @@ impl<'d> Context<'d> {
         text
     }
 
+    /// The user text of a turn that quotes earlier ones: a memory in words, for contexts without a dialogue. `quoted`
+    /// are the turns just before the present one, in order; their responses are read as text, as the policy wrote them.
+    ///
+    /// # Errors
+    /// [`DialogueError`] when a response cannot be decoded.
+    pub fn memory_text(
+        &self,
+        env: &EnvPrompt,
+        quoted: &[QuotedTurn<'_>],
+        turn: &TurnState<'_>,
+    ) -> Result<String, DialogueError> {
+        let mut text = String::new();
+        let full = self.options.layout == Layout::Full;
+        if full && !quoted.is_empty() {
+            text.push_str(&format!("{} turns are behind you; shown: the last {}.\n", turn.turn - 1, quoted.len()));
+        }
+        let opening = forced_opening(self.options.enable_think);
+        for (i, past) in quoted.iter().enumerate() {
+            let response = self.dialogue.decode(past.response)?;
+            let (response, reward) = (response.trim_end(), python_float(past.reward));
+            if full {
+                let number = turn.turn - quoted.len() + i;
+                text.push_str(&format!(
+                    "\nTurn {number}:\nState:\n{}\nResponse:\n{opening}{response}\nReward:\n{reward}\n---\n",
+                    past.state
+                ));
+            } else {
+                text.push_str(&format!("{}\n{opening}{response}\n{reward}\n", past.state));
+            }
+        }
+        // The rewards shown stand with their turns.
+        let previous = turn.previous.map(|p| PreviousTurn { reward: None, ..p });
+        text.push_str(&self.user_text(env, &TurnState { previous, ..*turn }));
+        Ok(text)
+    }
+
     /// Starts a conversation: everything up to where the first response begins.
     ///
     /// # Errors
     /// [`DialogueError`] when a text cannot be encoded.
     pub fn begin(&self, env: &EnvPrompt, turn: &TurnState<'_>) -> Result<Conversation, DialogueError> {
+        self.begin_with(env, &self.user_text(env, turn))
+    }
+
+    /// Starts a conversation with this user text.
+    ///
+    /// # Errors
+    /// [`DialogueError`] when a text cannot be encoded.
+    pub fn begin_with(&self, env: &EnvPrompt, user: &str) -> Result<Conversation, DialogueError> {
         let system = self.system_text(env);
-        let user = self.user_text(env, turn);
         let mut conversation = Conversation { closed: true, ..Conversation::default() };
-        conversation.give(&self.dialogue.opening(system.as_deref(), &user)?);
+        conversation.give(&self.dialogue.opening(system.as_deref(), user)?);
         conversation.give(&self.opening_tag);
         Ok(conversation)
     }
@@ -370,16 +469,14 @@ impl Conversation {
         given
     }
 
-    /// Shortens the conversation to its first `len` tokens.
-    pub fn truncate(&mut self, len: usize) {
-        self.tokens.truncate(len);
-        self.sampled.truncate(len);
-        self.submitted = self.submitted.min(self.tokens.len());
+    /// No session holds any of the tokens.
+    pub(crate) fn forget_submitted(&mut self) {
+        self.submitted = 0;
     }
 
-    /// As a training sequence.
-    pub fn into_sequence(self) -> Sequence {
-        Sequence { tokens: self.tokens, sampled: self.sampled }
+    /// Whether a generation session has none of the tokens: it needs a sequence of its own.
+    pub fn is_new(&self) -> bool {
+        self.submitted == 0
     }
 
     fn give(&mut self, tokens: &[u32]) {

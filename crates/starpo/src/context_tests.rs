@@ -25,9 +25,9 @@ fn the_compact_layout_is_state_and_actions_left() {
     let context = Context::new(&DIALOGUE, options).unwrap();
     assert_eq!(context.system_text(&prompt()), None);
     assert_eq!(context.user_text(&prompt(), &turn(1, None)), "#P_\n9 left");
-    let previous = PreviousTurn { reward: -0.1, no_valid_action: false };
+    let previous = PreviousTurn { reward: Some(-0.1), no_valid_action: false };
     assert_eq!(context.user_text(&prompt(), &turn(2, Some(previous))), "-0.1\n#P_\n9 left");
-    let previous = PreviousTurn { reward: 0.0, no_valid_action: true };
+    let previous = PreviousTurn { reward: Some(0.0), no_valid_action: true };
     assert_eq!(context.user_text(&prompt(), &turn(2, Some(previous))), "0.0\ninvalid\n#P_\n9 left");
 }
 
@@ -38,7 +38,7 @@ fn the_full_layout_says_everything() {
     for part in ["Push the box.", "#: wall, P: player", "Up, Down", "at most 10 actions", "\"||\""] {
         assert!(system.contains(part), "{part:?} is not in {system:?}");
     }
-    let previous = PreviousTurn { reward: -0.30000000000000004, no_valid_action: false };
+    let previous = PreviousTurn { reward: Some(-0.30000000000000004), no_valid_action: false };
     let user = context.user_text(&prompt(), &turn(3, Some(previous)));
     for part in ["Reward:\n-0.30000000000000004\n", "\nTurn 3:\nState:\n#P_\n", "left: 9", "<think>", "100 tokens"] {
         assert!(user.contains(part), "{part:?} is not in {user:?}");

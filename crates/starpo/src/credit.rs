@@ -2,6 +2,9 @@
 //!
 //! What is here: the dispatch from the configuration to the estimators of [`crate::advantage`], and what follows them.
 //! What is not here: the estimators, the losses. Raw returns are read and never changed.
+//!
+//! An episode counts once in every statistic over a group, however many training samples it is, and its return is that
+//! of the whole episode in each of them.
 
 mod rewards;
 #[cfg(test)]
@@ -17,7 +20,7 @@ use crate::advantage::{
 use crate::config::{AdvEstimator, Config, FilterLossScaling, GigpoMode, StdScope};
 use crate::episode::Episode;
 use crate::tokens::{Rows, whiten};
-use rewards::{Turns, shaped_returns, token_rewards, turn_ends};
+use rewards::{Turns, sample_rewards, shaped_returns, token_rewards, turn_ends};
 
 /// What the update is told about the kept episodes' tokens.
 #[derive(Clone, Debug, Default, PartialEq)]
@@ -35,6 +38,8 @@ pub struct CreditInputs<'a> {
     pub episodes: &'a [&'a Episode],
     /// Their sampled tokens.
     pub rows: &'a Rows,
+    /// The same tokens, divided into training samples: one an episode with the full history.
+    pub samples: &'a Rows,
     /// The critic's values of the sampled tokens; empty without a critic.
     pub values: &'a [f64],
     /// A penalty to subtract from each token's reward; empty for none.
@@ -86,13 +91,13 @@ fn estimate(
     let from_rewards = |advantages: Vec<f64>| Ok(Credit { advantages, value_targets: Vec::new() });
     match algorithm.adv_estimator {
         AdvEstimator::Gae => {
-            let rewards = token_rewards(config, inputs, returns);
+            let (rows, rewards) = sample_rewards(config, inputs, returns);
             let (gamma, lam) = (algorithm.gamma, algorithm.lam);
             let estimate = if algorithm.bi_level_gae {
                 let options = BiLevelOptions { gamma, lam, high_level_gamma: algorithm.high_level_gamma };
-                advantage::bi_level_gae(inputs.rows, &rewards, inputs.values, &turn_ends(inputs), options)?
+                advantage::bi_level_gae(rows, &rewards, inputs.values, &turn_ends(inputs), options)?
             } else {
-                advantage::gae(inputs.rows, &rewards, inputs.values, gamma, lam)?
+                advantage::gae(rows, &rewards, inputs.values, gamma, lam)?
             };
             Ok(Credit { advantages: whiten(&estimate.advantages)?, value_targets: estimate.returns })
         }
@@ -103,9 +108,9 @@ fn estimate(
         AdvEstimator::GrpoPassk => per_row(advantage::grpo_passk(returns, groups, grpo)?),
         AdvEstimator::Rloo => per_row(advantage::rloo(returns, groups, baseline)?),
         AdvEstimator::ReinforcePlusPlus => {
-            let rewards = token_rewards(config, inputs, returns);
+            let (rows, rewards) = sample_rewards(config, inputs, returns);
             let options = ReinforcePlusPlus { gamma: algorithm.gamma, ..ReinforcePlusPlus::default() };
-            from_rewards(advantage::reinforce_plus_plus(inputs.rows, &rewards, options)?.advantages)
+            from_rewards(advantage::reinforce_plus_plus(rows, &rewards, options)?.advantages)
         }
         AdvEstimator::ReinforcePlusPlusBaseline => {
             Ok(per_token(advantage::reinforce_plus_plus_baseline(inputs.rows, returns, groups, baseline)?))

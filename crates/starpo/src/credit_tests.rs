@@ -15,6 +15,7 @@ fn bare<'a>(episodes: &'a [&'a Episode], rows: &'a Rows) -> CreditInputs<'a> {
     CreditInputs {
         episodes,
         rows,
+        samples: rows,
         values: &[],
         token_penalty: &[],
         shaping: &[],
@@ -191,4 +192,49 @@ fn empty_and_broken_batches() {
         let config = config(&[&format!("algorithm.adv_estimator={estimator}")]);
         assert!(assign(&config, &inputs).is_err(), "{estimator}");
     }
+}
+
+/// The same episodes with a sample for each turn.
+fn a_sample_a_turn(mut episodes: Vec<Episode>) -> (Vec<Episode>, Rows) {
+    for episode in &mut episodes {
+        episode.sample_starts = episode.turns.iter().map(|t| t.prompt.start).collect();
+    }
+    let sequences: Vec<_> = episodes.iter().flat_map(Episode::to_sequences).collect();
+    (episodes, Rows::from_lengths(sequences.iter().map(|s| s.sampled_len())))
+}
+
+fn credit_of_samples(overrides: &[&str], episodes: &[Episode], samples: &Rows, values: &[f64]) -> Credit {
+    let refs: Vec<&Episode> = episodes.iter().collect();
+    let rows = Rows::from_lengths(episodes.iter().map(Episode::response_length));
+    assign(&config(overrides), &CreditInputs { samples, values, ..bare(&refs, &rows) }).unwrap()
+}
+
+#[test]
+fn samples_do_not_count_as_episodes() {
+    // An episode of three turns against one of a single turn: the mean of a group is over the two.
+    let episodes = vec![
+        episode(0, 0, &[turn("s", 2, 0.0), turn("t", 1, 0.0), turn("u", 1, 1.0)]),
+        episode(0, 1, &[turn("s", 1, 0.0)]),
+    ];
+    let (episodes, samples) = a_sample_a_turn(episodes);
+    assert_eq!(samples.lengths().collect::<Vec<_>>(), [2, 1, 1, 1]);
+    for setting in [&[DR, SUM][..], &["algorithm.adv_estimator=opo"], &["algorithm.adv_estimator=turn_level"]] {
+        let got = credit_of_samples(setting, &episodes, &samples, &[]).advantages;
+        let whole = credit_of(&config(setting), &episodes, |_| {}).advantages;
+        assert_eq!(got, whole, "{setting:?}");
+    }
+    let got = credit_of_samples(&[DR, SUM], &episodes, &samples, &[]).advantages;
+    close(&got, &[0.5, 0.5, 0.5, 0.5, -0.5]);
+}
+
+#[test]
+fn every_sample_carries_the_return_of_its_episode() {
+    let (episodes, samples) = a_sample_a_turn(group());
+    let with = |overrides: &[&str]| credit_of_samples(overrides, &episodes, &samples, &[0.0; 6]);
+    // γ = 0.5 shows where a row ends: the first episode's return 1 is on the last token of both of its samples.
+    let gae = ["algorithm.adv_estimator=gae", "algorithm.gamma=0.5", "algorithm.lam=1"];
+    close(&with(&gae).value_targets, &[0.5, 1.0, 1.0, 0.0, 0.0, 0.0]);
+    // Rewards on turns flow from turn to turn, over the samples' ends.
+    let turns = with(&[&gae[..], &["agent_proxy.use_turn_scores=true"]].concat());
+    close(&turns.value_targets, &[0.25, 0.5, 1.0, 0.0, 0.0, 0.0]);
 }

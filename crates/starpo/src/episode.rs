@@ -119,6 +119,9 @@ pub struct Turn {
     pub reward: f64,
     /// Format penalty, 0 or negative. Not shown to the agent.
     pub penalty: f64,
+    /// Earlier turns that, unlike in the turn before, were left out of the context for want of room.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub dropped_turns: usize,
     /// What the environment said; `None` when nothing was executed.
     pub info: Option<TurnInfo>,
 }
@@ -140,12 +143,17 @@ pub struct Episode {
     pub seed: u64,
     /// The system text, if any.
     pub system: Option<String>,
-    /// The whole conversation.
+    /// The whole conversation; where it consists of several samples, one behind the other. Ranges of turns are ranges
+    /// of this list.
     pub tokens: Vec<u32>,
     /// Per token: sampled by the policy, or given.
     pub sampled: Vec<bool>,
     /// Per token: trained. Equals `sampled` unless template tokens are trained for compatibility.
     pub trained: Vec<bool>,
+    /// Where the training samples begin (see [`crate::transcript`]). A sample holds everything that its responses were
+    /// sampled after. Empty: the whole is one.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub sample_starts: Vec<usize>,
     /// Per sampled token: its log-probability under the whole temperature-scaled distribution.
     #[serde(with = "nullable")]
     pub log_probs: Vec<f32>,
@@ -181,13 +189,38 @@ impl Episode {
         self.sampled.iter().filter(|s| **s).count()
     }
 
-    /// As a training sequence. Where template tokens are trained for compatibility, the recorded log-probabilities do
-    /// not cover them: score the sequence anew.
-    pub fn to_sequence(&self) -> Sequence {
-        Sequence { tokens: self.tokens.clone(), sampled: self.trained.clone() }
+    /// The token ranges of its samples, in order; at least one.
+    pub fn samples(&self) -> Vec<Range<usize>> {
+        let later = self.sample_starts.iter().copied().filter(|start| *start > 0);
+        let starts: Vec<usize> = std::iter::once(0).chain(later).collect();
+        let ends = starts.iter().skip(1).copied().chain([self.tokens.len()]);
+        starts.iter().zip(ends).map(|(start, end)| *start..end).collect()
     }
 
-    /// For each token that [`Episode::to_sequence`] trains, the turn it belongs to. A template token belongs to the
+    /// Everything in front of the token at `position` that it was sampled after.
+    pub fn context_of(&self, position: usize) -> &[u32] {
+        let start = self.sample_starts.iter().rev().find(|start| **start <= position).copied().unwrap_or(0);
+        self.tokens.get(start..position).unwrap_or_default()
+    }
+
+    /// As training sequences, one for each sample that has a token to train. Where template tokens are trained for
+    /// compatibility, the recorded log-probabilities do not cover them: score the sequences anew.
+    pub fn to_sequences(&self) -> Vec<Sequence> {
+        let samples = self.samples().into_iter().filter(|range| self.trained[range.clone()].contains(&true));
+        samples
+            .map(|range| Sequence {
+                tokens: self.tokens[range.clone()].to_vec(),
+                sampled: self.trained[range].to_vec(),
+            })
+            .collect()
+    }
+
+    /// Number of tokens that [`Episode::to_sequences`] trains.
+    pub fn trained_len(&self) -> usize {
+        self.trained.iter().filter(|trained| **trained).count()
+    }
+
+    /// For each token that [`Episode::to_sequences`] trains, the turn it belongs to. A template token belongs to the
     /// turn whose response it surrounds.
     pub fn turn_of_trained_tokens(&self) -> Vec<usize> {
         let mut owners = Vec::new();
@@ -205,6 +238,10 @@ impl Episode {
         }
         owners
     }
+}
+
+fn is_zero(count: &usize) -> bool {
+    *count == 0
 }
 
 /// Numbers that may be non-finite, which JSON can only write as null.

@@ -51,6 +51,7 @@ pub fn episode(group: usize, member: usize, turns: &[Played]) -> Episode {
         trained: sampled.clone(),
         tokens,
         sampled,
+        sample_starts: Vec::new(),
         log_probs: vec![-0.5; n],
         sampling_log_probs: vec![-0.5; n],
         turns: made,

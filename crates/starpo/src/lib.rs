@@ -40,6 +40,7 @@ pub mod tensorboard;
 pub mod tiny;
 pub mod tokens;
 pub mod trainer;
+pub mod transcript;
 pub mod update;
 pub mod warm_start;
 pub mod warm_start_data;

@@ -6,7 +6,7 @@
 //! Whoever's response is finished acts at once and asks for the next one, so the decoding batch stays full. What an
 //! episode becomes depends on its own tokens and its own random stream only, never on who finishes first.
 
-use crate::context::{Context, ContextOptions, Conversation, EnvPrompt, PreviousTurn, TurnState};
+use crate::context::{Context, ContextOptions, EnvPrompt, PreviousTurn};
 use crate::dialogue::{Dialogue, DialogueError};
 use crate::episode::{Episode, Outcome, Turn, TurnInfo};
 use crate::guarded_env::{Fault, GuardedEnv};
@@ -14,6 +14,7 @@ use crate::instances::Group;
 use crate::parse::{match_actions, parse, reasoning_end};
 use crate::policy::{Policy, PolicyError, Request, Response, Sampling};
 use crate::rollout_metrics::episode_metrics;
+use crate::transcript::{OpenTurn, Room, Transcript};
 
 /// How episodes are played.
 #[derive(Clone, Debug, PartialEq)]
@@ -100,6 +101,7 @@ pub fn collect(
     check(options)?;
     let context = Context::new(dialogue, context.clone())?;
     let max_context = policy.max_context().min(options.max_model_len);
+    let room = Room { context: max_context, response: options.response_length };
     let sampling = Sampling {
         temperature: options.temperature,
         top_k: options.top_k,
@@ -109,7 +111,7 @@ pub fn collect(
     let mut players: Vec<Player> = Vec::with_capacity(groups.len() * options.group_size);
     for (g, group) in groups.iter().enumerate() {
         for member in 0..options.group_size {
-            players.push(Player::start(&context, group, g, member, options)?);
+            players.push(Player::start(&context, group, g, member, room, options)?);
         }
     }
     let mut session = policy.session(&sampling, options.max_batch)?;
@@ -169,14 +171,18 @@ fn submit(
     if player.outcome.is_some() {
         return Ok(false);
     }
-    let room = max_context.saturating_sub(player.conversation.len());
+    let room = max_context.saturating_sub(player.transcript.context_len());
     if room == 0 {
         player.outcome = Some(Outcome::ContextLimit);
         return Ok(false);
     }
+    if player.transcript.conversation().is_new() {
+        // A context that leaves something out is a new sequence.
+        session.close(id as u64);
+    }
     let request = Request {
         id: id as u64,
-        given: player.conversation.take_unsubmitted(),
+        given: player.transcript.conversation().take_unsubmitted(),
         seed: sampling_seed(options.seed, options.iteration, id as u64, player.turns.len() as u64),
         max_new_tokens: room.min(options.response_length),
     };
@@ -208,7 +214,7 @@ struct Player {
     member: usize,
     env: Option<GuardedEnv>,
     prompt: EnvPrompt,
-    conversation: Conversation,
+    transcript: Transcript,
     log_probs: Vec<f32>,
     sampling_log_probs: Vec<f32>,
     turns: Vec<Turn>,
@@ -224,6 +230,7 @@ impl Player {
         group: &Group,
         group_id: usize,
         member: usize,
+        room: Room,
         options: &RolloutOptions,
     ) -> Result<Self, DialogueError> {
         let mut player = Self {
@@ -232,7 +239,7 @@ impl Player {
             member,
             env: None,
             prompt: EnvPrompt::default(),
-            conversation: Conversation::default(),
+            transcript: Transcript::new(room),
             log_probs: Vec::new(),
             sampling_log_probs: Vec::new(),
             turns: Vec::with_capacity(options.max_turn),
@@ -245,11 +252,8 @@ impl Player {
                 player.prompt = group.tag.prompt(env.spec(), context.options().legend_from_env_config);
                 player.env = Some(env);
                 let actions_left = group.tag.max_actions_per_traj;
-                let turn = TurnState { turn: 1, state: &state, actions_left, previous: None };
-                player.conversation = context.begin(&player.prompt, &turn)?;
-                let prompt = 0..player.conversation.len();
-                let user = context.user_text(&player.prompt, &turn);
-                player.open = Turn { prompt, user, actions_left, state, state_key, ..Turn::default() };
+                let opened = player.transcript.open(context, &player.prompt, &state, actions_left, None)?;
+                player.open = open_turn(opened, state, state_key, actions_left);
             }
             Err(fault) => player.outcome = Some(fault.into()),
         }
@@ -272,7 +276,7 @@ impl Player {
             )));
         }
         let mut turn = std::mem::take(&mut self.open);
-        turn.response = context.respond(&mut self.conversation, &response.tokens);
+        turn.response = self.transcript.respond(context, &response.tokens);
         self.log_probs.extend_from_slice(&response.log_probs);
         self.sampling_log_probs.extend_from_slice(&response.sampling_log_probs);
         let stopped = response.stopped;
@@ -280,7 +284,7 @@ impl Player {
         let reasoning = read_response(context, &response.tokens, &mut turn)?;
         let played = self.play(&mut turn, &reasoning, options);
         self.num_actions += turn.executed;
-        let previous = PreviousTurn { reward: turn.reward, no_valid_action: turn.valid.is_empty() };
+        let previous = PreviousTurn { reward: Some(turn.reward), no_valid_action: turn.valid.is_empty() };
         self.turns.push(turn);
         let over = match played {
             Ok(over) => over,
@@ -359,28 +363,17 @@ impl Player {
             }
         };
         let actions_left = self.group.tag.max_actions_per_traj.saturating_sub(self.num_actions);
-        let turn = TurnState { turn: self.turns.len() + 1, state: &state, actions_left, previous: Some(previous) };
-        let prompt = context.next_turn(&mut self.conversation, &self.prompt, &turn)?;
-        let user = context.user_text(&self.prompt, &turn);
-        self.open = Turn { prompt, user, state, state_key, actions_left, ..Turn::default() };
+        let opened = self.transcript.open(context, &self.prompt, &state, actions_left, Some(previous))?;
+        self.open = open_turn(opened, state, state_key, actions_left);
         Ok(())
     }
 
-    fn finish(mut self, context: &Context<'_>, options: &RolloutOptions) -> Episode {
-        // A prompt that was never answered teaches nothing; it is not part of the episode.
-        let end = self.turns.last().map_or(0, |t| t.response.end);
-        self.conversation.truncate(end);
-        let responses: Vec<_> = self.turns.iter().map(|t| t.response.clone()).collect();
+    fn finish(self, context: &Context<'_>, options: &RolloutOptions) -> Episode {
         let system = self.env.as_ref().and_then(|_| context.system_text(&self.prompt));
-        let sequence = self.conversation.into_sequence();
-        let trained = if options.train_given_tokens {
-            let first = responses.first().map_or(sequence.tokens.len(), |r| r.start);
-            (0..sequence.tokens.len()).map(|t| t >= first).collect()
-        } else if options.train_template_tokens {
-            context.template_mask(&sequence.tokens, &responses)
-        } else {
-            sequence.sampled.clone()
-        };
+        let (tokens, sampled, mut sample_starts) = self.transcript.finish();
+        if sample_starts.len() == 1 {
+            sample_starts.clear();
+        }
         let mut episode = Episode {
             tag: self.group.tag.tag,
             env_type: self.group.tag.env_type,
@@ -389,18 +382,43 @@ impl Player {
             member: self.member,
             seed: self.group.seed,
             system,
-            tokens: sequence.tokens,
-            sampled: sequence.sampled,
-            trained,
+            trained: sampled.clone(),
+            tokens,
+            sampled,
+            sample_starts,
             log_probs: self.log_probs,
             sampling_log_probs: self.sampling_log_probs,
             turns: self.turns,
             outcome: self.outcome.unwrap_or(Outcome::TurnLimit),
             metrics: Default::default(),
         };
+        if options.train_given_tokens || options.train_template_tokens {
+            episode.trained = wider_mask(context, &episode, options);
+        }
         episode.metrics = episode_metrics(&episode);
         episode
     }
+}
+
+/// What is trained, sample by sample, where it is more than what was sampled.
+fn wider_mask(context: &Context<'_>, episode: &Episode, options: &RolloutOptions) -> Vec<bool> {
+    let mut mask = Vec::with_capacity(episode.tokens.len());
+    for sample in episode.samples() {
+        let own = episode.turns.iter().map(|t| &t.response).filter(|r| sample.contains(&r.start));
+        let responses: Vec<_> = own.map(|r| r.start - sample.start..r.end - sample.start).collect();
+        if options.train_given_tokens {
+            let first = responses.first().map_or(sample.len(), |r| r.start);
+            mask.extend((0..sample.len()).map(|t| t >= first));
+        } else {
+            mask.extend(context.template_mask(&episode.tokens[sample], &responses));
+        }
+    }
+    mask
+}
+
+fn open_turn(opened: OpenTurn, state: String, state_key: String, actions_left: usize) -> Turn {
+    let OpenTurn { prompt, user, dropped: dropped_turns } = opened;
+    Turn { prompt, user, state, state_key, actions_left, dropped_turns, ..Turn::default() }
 }
 
 /// Makes a member's environment and starts its episode: the environment, its first state, the state's key.

@@ -5,7 +5,7 @@
 
 use std::collections::BTreeMap;
 
-use crate::episode::Episode;
+use crate::episode::{Episode, Outcome};
 
 /// Turn infos that are means over turns even where other infos are sums (web shopping).
 const ALWAYS_MEANS: [&str; 3] = ["action_is_effective", "action_is_valid", "end_of_page"];
@@ -71,7 +71,9 @@ pub fn batch_metrics(episodes: &[Episode]) -> BTreeMap<String, f64> {
     metrics.insert("response_length".into(), mean(episodes.iter().map(|e| e.response_length() as f64)));
     metrics.insert("rollout/turns".into(), mean(episodes.iter().map(|e| e.turns.len() as f64)));
     metrics.insert("rollout/return".into(), mean(episodes.iter().map(Episode::total_return)));
-    metrics.insert("rollout/sequence_length".into(), mean(episodes.iter().map(|e| e.tokens.len() as f64)));
+    let samples: Vec<f64> = episodes.iter().flat_map(|e| e.samples()).map(|s| s.len() as f64).collect();
+    metrics.insert("rollout/samples".into(), samples.len() as f64);
+    metrics.insert("rollout/sequence_length".into(), mean(samples.into_iter()));
     let turns: Vec<_> = episodes.iter().flat_map(|e| &e.turns).collect();
     let rate = |count: usize| count as f64 / turns.len().max(1) as f64;
     let share = |f: fn(&crate::episode::Turn) -> bool| rate(turns.iter().filter(|t| f(t)).count());
@@ -82,6 +84,12 @@ pub fn batch_metrics(episodes: &[Episode]) -> BTreeMap<String, f64> {
     let dropped: usize = turns.iter().map(|t| t.parsed.len().saturating_sub(t.valid.len())).sum();
     metrics.insert("rollout/dropped_actions".into(), dropped as f64);
     metrics.insert("rollout/cut_actions".into(), turns.iter().map(|t| t.cut).sum::<usize>() as f64);
+    let dropped = |e: &&Episode| e.turns.iter().any(|t| t.dropped_turns > 0);
+    let truncated = |e: &&Episode| matches!(e.outcome, Outcome::ContextLimit);
+    metrics.insert("rollout/context_truncated".into(), episodes.iter().filter(truncated).count() as f64);
+    metrics.insert("rollout/context_dropping_episodes".into(), episodes.iter().filter(dropped).count() as f64);
+    let turns_dropped: usize = turns.iter().map(|t| t.dropped_turns).sum();
+    metrics.insert("rollout/context_dropped_turns".into(), turns_dropped as f64);
     metrics.insert("rollout/env_faults".into(), episodes.iter().filter(|e| e.outcome.is_fault()).count() as f64);
     for episode in episodes {
         *metrics.entry(format!("rollout/outcome/{}", episode.outcome.name())).or_default() += 1.0;

@@ -10,7 +10,7 @@ use rand_core::{Rng, SeedableRng};
 
 use super::*;
 use crate::chat_dialogue::ChatDialogue;
-use crate::context::Layout;
+use crate::context::{ContextOverflow, ContextWindow, Layout};
 use crate::dialogue::scripted::{Trouble, line};
 use crate::local_policy::LocalPolicy;
 use crate::policy::Sequence;
@@ -69,7 +69,7 @@ fn recorded_log_probabilities_are_the_scored_ones() {
             ..RolloutOptions::default()
         };
         let episodes = collect(&mut policy, &dialogue, &context, &groups, &options).unwrap();
-        let sequences: Vec<Sequence> = episodes.iter().map(Episode::to_sequence).collect();
+        let sequences: Vec<Sequence> = episodes.iter().flat_map(Episode::to_sequences).collect();
         let recorded: Vec<u32> = episodes.iter().flat_map(|e| &e.log_probs).map(|p| p.to_bits()).collect();
         let scored = policy.score(&sequences, temperature).unwrap().log_prob;
         assert!(recorded.len() > 12 * 24, "{}", recorded.len());
@@ -98,5 +98,46 @@ fn a_full_context_ends_episodes_of_a_real_model() {
     for e in &episodes {
         assert_eq!(e.outcome, Outcome::ContextLimit);
         assert!(e.tokens.len() <= 512 && e.tokens.len() > 300, "{}", e.tokens.len());
+    }
+}
+
+#[test]
+fn recorded_log_probabilities_are_the_scored_ones_in_every_context_mode() {
+    let dialogue = dialogue();
+    let mut policy = policy(&dialogue);
+    let groups: Vec<Group> =
+        (0..2).map(|seed| Group { tag: line(Trouble::None, ""), seed: 2 * seed, split: Split::Train }).collect();
+    let (all, two) = (usize::MAX, 2);
+    for (window, limit) in [
+        (ContextWindow::Dialogue { turns: two }, usize::MAX),
+        (ContextWindow::Dialogue { turns: all }, 150),
+        (ContextWindow::Memory { turns: two }, usize::MAX),
+        (ContextWindow::Memory { turns: all }, 150),
+        (ContextWindow::Full, 150),
+    ] {
+        let overflow = ContextOverflow::DropOldestTurns;
+        let context = ContextOptions { layout: Layout::Compact, window, overflow, ..ContextOptions::default() };
+        let options = RolloutOptions {
+            group_size: 3,
+            max_turn: 5,
+            response_length: 24,
+            max_model_len: limit,
+            max_batch: 4,
+            seed: 3,
+            ..RolloutOptions::default()
+        };
+        let episodes = collect(&mut policy, &dialogue, &context, &groups, &options).unwrap();
+        let sequences: Vec<Sequence> = episodes.iter().flat_map(Episode::to_sequences).collect();
+        let recorded: Vec<u32> = episodes.iter().flat_map(|e| &e.log_probs).map(|p| p.to_bits()).collect();
+        let scored = policy.score(&sequences, 1.0).unwrap().log_prob;
+        assert_eq!(recorded, scored.iter().map(|p| p.to_bits()).collect::<Vec<_>>(), "{window:?}");
+        assert!(sequences.len() > episodes.len(), "{window:?}: {} samples", sequences.len());
+        assert!(sequences.iter().all(|s| s.tokens.len() <= limit));
+        assert!(episodes.iter().all(|e| e.turns.len() == 5), "{window:?}: nothing is truncated");
+        assert_eq!(episodes.iter().any(|e| e.turns.iter().any(|t| t.dropped_turns > 0)), limit < usize::MAX);
+        for max_batch in [1, 12] {
+            let options = RolloutOptions { max_batch, ..options.clone() };
+            assert!(collect(&mut policy, &dialogue, &context, &groups, &options).unwrap() == episodes, "{max_batch}");
+        }
     }
 }

@@ -9,6 +9,7 @@ use super::*;
 use crate::dialogue::scripted::{ByteDialogue, END, START, ScriptedPolicy, Trouble, line};
 use crate::evaluate::below;
 use crate::instances::EnvTag;
+use crate::policy::Sequence;
 use crate::rollout_metrics::batch_metrics;
 
 const DIALOGUE: ByteDialogue = ByteDialogue { tags_as_tokens: true };
@@ -243,7 +244,7 @@ fn the_reference_mask_covers_exactly_the_template_tokens() {
     assert_eq!(e.trained, expected);
     assert_ne!(e.trained, e.sampled);
     let owners = e.turn_of_trained_tokens();
-    assert_eq!(owners.len(), e.to_sequence().sampled_len());
+    assert_eq!(owners.len(), e.trained_len());
     let second = e.trained[..e.turns[1].prompt.end].iter().filter(|t| **t).count();
     // "\n" and the turn start behind the first response are its own; the second header is not.
     let header = "assistant\n".len() + 1;
@@ -260,7 +261,7 @@ fn without_a_response_mask_everything_from_the_first_response_on_is_trained() {
     assert!(first > 0 && !e.trained[..first].contains(&true) && !e.trained[first..].contains(&false));
     assert_ne!(e.trained, e.sampled);
     let owners = e.turn_of_trained_tokens();
-    assert_eq!(owners.len(), e.to_sequence().sampled_len());
+    assert_eq!(owners.len(), e.trained_len());
     assert!(owners.is_sorted());
 }
 
@@ -386,9 +387,10 @@ proptest! {
             prop_assert_eq!(e.tokens.len(), before);
             prop_assert_eq!(&e.sampled, &flags);
             prop_assert_eq!(&e.log_probs, &log_probs);
-            let sequence = e.to_sequence();
-            prop_assert_eq!(sequence.sampled_len(), log_probs.len());
-            prop_assert!(e.tokens.is_empty() || !sequence.sampled[0]);
+            let sequences = e.to_sequences();
+            prop_assert_eq!(sequences.len(), usize::from(!turns.is_empty()));
+            prop_assert_eq!(sequences.iter().map(Sequence::sampled_len).sum::<usize>(), log_probs.len());
+            prop_assert!(e.tokens.is_empty() || !e.trained[0]);
             prop_assert!(e.tokens.len() <= limit && e.total_return().is_finite());
         }
     }

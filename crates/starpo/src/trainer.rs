@@ -181,10 +181,16 @@ impl Trainer {
         metrics: &mut Metrics,
     ) -> Result<(), TrainError> {
         let began = Instant::now();
-        let sequences: Vec<Sequence> = kept.iter().map(|e| e.to_sequence()).collect();
-        let rows = Rows::from_lengths(sequences.iter().map(Sequence::sampled_len));
+        // Credit goes to episodes, the update goes over their samples: the same tokens in the same order.
+        let (mut sequences, mut labels): (Vec<Sequence>, Vec<usize>) = (Vec::new(), Vec::new());
+        for episode in kept {
+            sequences.extend(episode.to_sequences());
+            labels.resize(sequences.len(), episode.group);
+        }
+        let rows = Rows::from_lengths(kept.iter().map(|e| e.trained_len()));
+        let samples = Rows::from_lengths(sequences.iter().map(Sequence::sampled_len));
         let before = self.before(kept, &sequences)?;
-        let token_penalty = self.kl_in_reward(&rows, &before.old_log_prob, &before.ref_log_prob, metrics);
+        let token_penalty = self.kl_in_reward(&samples, &before.old_log_prob, &before.ref_log_prob, metrics);
         let shaping = shape(&self.config, kept)?;
         metrics.merge("", &shaping.metrics);
         let estimator = self.config.algorithm.adv_estimator;
@@ -199,6 +205,7 @@ impl Trainer {
         let inputs = CreditInputs {
             episodes: kept,
             rows: &rows,
+            samples: &samples,
             values: &before.values,
             token_penalty: &token_penalty,
             shaping: &shaping.per_turn,
@@ -210,7 +217,7 @@ impl Trainer {
         let credit = credit::assign(&self.config, &inputs)?;
         let batch = TrainingBatch {
             sequences,
-            rows,
+            rows: samples,
             old_log_prob: before.old_log_prob,
             ref_log_prob: before.ref_log_prob,
             anchor_log_prob: before.anchor_log_prob,
@@ -221,7 +228,6 @@ impl Trainer {
         };
         metrics.set("train/batch_size", batch.sequences.len() as f64);
         metrics.set("timing_s/adv", began.elapsed().as_secs_f64());
-        let labels: Vec<usize> = kept.iter().map(|e| e.group).collect();
         self.update(&batch, &labels, &kept_spreads(filtered), number, metrics)
     }
 

@@ -1,4 +1,4 @@
-//! The update: mini-batches of kept episodes, the configured loss on each, one optimiser step each.
+//! The update: mini-batches of the kept episodes' samples, the configured loss on each, one optimiser step each.
 //!
 //! What is here: losses put together from [`crate::loss`], [`crate::kl`] and [`crate::aggregate`], for the actor and
 //! for the critic. Every normaliser is that of the whole mini-batch, so micro-batches never change a result.
@@ -23,7 +23,7 @@ use mini_batch::{mini_batches, narrow};
 /// The kept episodes as the update sees them. All token lists are flat, in the order of the rows.
 #[derive(Clone, Debug, Default)]
 pub struct TrainingBatch {
-    /// One sequence per episode.
+    /// The samples of the episodes: one an episode with the full history, one a turn with a window.
     pub sequences: Vec<Sequence>,
     /// Their sampled tokens.
     pub rows: Rows,

@@ -52,6 +52,7 @@ pub fn warm_start_step(
     let options = WarmStartDataOptions {
         max_turn: config.agent_proxy.max_turn,
         max_model_len: config.actor_rollout_ref.rollout.max_model_len,
+        response_length: config.actor_rollout_ref.rollout.response_length,
         style: match setting.style {
             WarmStartStyle::Brief => DemoStyle::Brief,
             WarmStartStyle::Verbose => DemoStyle::Verbose,

@@ -12,13 +12,14 @@ use rand_chacha::ChaCha8Rng;
 use rand_core::{Rng, SeedableRng};
 
 use crate::config::Demonstrator;
-use crate::context::{Context, ContextError, ContextOptions, Conversation, EnvPrompt, PreviousTurn, TurnState};
+use crate::context::{Context, ContextError, ContextOptions, EnvPrompt, PreviousTurn};
 use crate::dialogue::{Dialogue, DialogueError};
 use crate::evaluate::below;
 use crate::guarded_env::{Fault, GuardedEnv};
 use crate::instances::{EnvTag, InstanceKeys, SeedCounter};
 use crate::policy::Sequence;
 use crate::rollout::sampling_seed;
+use crate::transcript::{Room, Transcript};
 
 /// How demonstrations are made.
 #[derive(Clone, Debug, PartialEq)]
@@ -27,6 +28,8 @@ pub struct WarmStartDataOptions {
     pub max_turn: usize,
     /// Longest sequence; an episode ends before the turn that would go beyond it.
     pub max_model_len: usize,
+    /// Tokens that the agent keeps free for a response where it drops its oldest turns.
+    pub response_length: usize,
     /// How wordy the reasoning is.
     pub style: DemoStyle,
     /// Probability that a turn takes fewer actions than it may, their number being uniform from 1.
@@ -48,6 +51,7 @@ impl Default for WarmStartDataOptions {
         Self {
             max_turn: 5,
             max_model_len: usize::MAX,
+            response_length: 0,
             style: DemoStyle::Brief,
             fewer_actions_prob: 0.3,
             random_turn_prob: 0.15,
@@ -62,7 +66,8 @@ impl Default for WarmStartDataOptions {
 /// Demonstrations, and what became of the instances that gave none.
 #[derive(Clone, Debug, Default, PartialEq)]
 pub struct WarmStartData {
-    /// One sequence per episode; the tokens of demonstrated responses, with their end-of-turn token, are `sampled`.
+    /// The samples of the episodes, one an episode with the full history; the tokens of demonstrated responses, with
+    /// their end-of-turn token, are `sampled`.
     pub sequences: Vec<Sequence>,
     /// Episodes among them that reached the goal.
     pub solved: usize,
@@ -122,18 +127,19 @@ pub fn demonstrations(
 ) -> Result<WarmStartData, WarmStartDataError> {
     let context = Context::new(dialogue, context.clone())?;
     let mut data = WarmStartData::default();
-    let mut fruitless = 0;
-    while data.sequences.len() < count {
+    let (mut fruitless, mut made) = (0, 0);
+    while made < count {
         let seed = seeds.next_seed(tag, validation);
         let rng = ChaCha8Rng::seed_from_u64(sampling_seed(options.seed, DEMO_STREAM, seed, 0));
         let mut demo = Demo { context: &context, tag, options, rng, data: &mut data };
         let reason = match demo.play(seed)? {
-            Ok(Some(sequence)) => {
-                data.sequences.push(sequence);
+            Ok(sequences) if !sequences.is_empty() => {
+                data.sequences.extend(sequences);
+                made += 1;
                 fruitless = 0;
                 continue;
             }
-            Ok(None) => {
+            Ok(_) => {
                 data.without_demonstration += 1;
                 "nothing was demonstrated".to_owned()
             }
@@ -179,8 +185,8 @@ struct Demo<'a> {
 }
 
 impl Demo<'_> {
-    /// Plays one instance. `Ok(Ok(None))`: nothing was demonstrated.
-    fn play(&mut self, seed: u64) -> Result<Result<Option<Sequence>, Fault>, DialogueError> {
+    /// Plays one instance. No sequences: nothing was demonstrated.
+    fn play(&mut self, seed: u64) -> Result<Result<Vec<Sequence>, Fault>, DialogueError> {
         let start = || -> Result<(GuardedEnv, String), Fault> {
             let mut env = GuardedEnv::make(&*self.tag.make)?;
             let state = env.reset(seed, Split::Train)?;
@@ -192,27 +198,28 @@ impl Demo<'_> {
         };
         let prompt = self.tag.prompt(env.spec(), self.context.options().legend_from_env_config);
         let mut left = self.tag.max_actions_per_traj;
-        let turn = TurnState { turn: 1, state: &state, actions_left: left, previous: None };
-        let mut conversation = self.context.begin(&prompt, &turn)?;
+        let room = Room { context: self.options.max_model_len, response: self.options.response_length };
+        let mut transcript = Transcript::new(room);
+        transcript.open(self.context, &prompt, &state, left, None)?;
         // Where the last demonstrated response ends: what follows it is cut off in the end.
         let mut end = 0;
         let mut demonstrated = 0;
         for turn in 1..=self.options.max_turn {
-            let Played { kind, done, reward } = match self.turn(&mut env, &mut conversation, turn, &mut left)? {
+            let Played { kind, done, reward } = match self.turn(&mut env, &mut transcript, turn, &mut left)? {
                 Ok(Some(played)) => played,
                 Ok(None) => break,
                 // What was demonstrated before the fault remains right.
                 Err(fault) if end == 0 => return Ok(Err(fault)),
                 Err(_) => break,
             };
-            if conversation.len() > self.options.max_model_len {
+            if transcript.context_len() > self.options.max_model_len {
                 break;
             }
             match kind {
                 Kind::Random => self.data.random_turns += 1,
                 Kind::Invalid => self.data.invalid_turns += 1,
                 Kind::Demonstrated => {
-                    end = conversation.len();
+                    end = transcript.len();
                     demonstrated += 1;
                 }
             }
@@ -224,21 +231,20 @@ impl Demo<'_> {
                 None if left == 0 => break,
                 None => {}
             }
-            let previous = PreviousTurn { reward, no_valid_action: kind == Kind::Invalid };
-            if !self.show(&mut env, &mut conversation, &prompt, turn + 1, left, previous)? {
+            let previous = PreviousTurn { reward: Some(reward), no_valid_action: kind == Kind::Invalid };
+            if !self.show(&mut env, &mut transcript, &prompt, left, previous)? {
                 break;
             }
         }
         self.data.turns += demonstrated;
-        conversation.truncate(end);
-        Ok(Ok((demonstrated > 0).then(|| conversation.into_sequence())))
+        Ok(Ok(transcript.into_sequences(end)))
     }
 
     /// Plays one turn; `None` when the oracle knows nothing more.
     fn turn(
         &mut self,
         env: &mut GuardedEnv,
-        conversation: &mut Conversation,
+        transcript: &mut Transcript,
         turn: usize,
         left: &mut usize,
     ) -> Result<Result<Option<Played>, Fault>, DialogueError> {
@@ -271,7 +277,7 @@ impl Demo<'_> {
                 tokens.push(self.context.dialogue().end_of_turn());
                 tokens
             };
-            self.context.respond_given(conversation, &response);
+            transcript.respond_given(self.context, &response);
             return Ok(Ok(Some(Played { kind: Kind::Invalid, done: None, reward: 0.0 })));
         }
         let mut actions = demonstration.actions;
@@ -288,8 +294,8 @@ impl Demo<'_> {
         let response = self.context.write_response(&demonstration.reasoning, &actions)?;
         let kind = if random { Kind::Random } else { Kind::Demonstrated };
         match kind {
-            Kind::Demonstrated => self.context.respond(conversation, &response),
-            _ => self.context.respond_given(conversation, &response),
+            Kind::Demonstrated => transcript.respond(self.context, &response),
+            _ => transcript.respond_given(self.context, &response),
         };
         let mut reward = 0.0;
         for action in &actions {
@@ -332,16 +338,14 @@ impl Demo<'_> {
     fn show(
         &mut self,
         env: &mut GuardedEnv,
-        conversation: &mut Conversation,
+        transcript: &mut Transcript,
         prompt: &EnvPrompt,
-        turn: usize,
         actions_left: usize,
         previous: PreviousTurn,
     ) -> Result<bool, DialogueError> {
         let Ok(state) = env.render() else { return Ok(false) };
-        let state = TurnState { turn, state: &state, actions_left, previous: Some(previous) };
-        self.context.next_turn(conversation, prompt, &state)?;
-        Ok(conversation.len() < self.options.max_model_len)
+        transcript.open(self.context, prompt, &state, actions_left, Some(previous))?;
+        Ok(transcript.context_len() < self.options.max_model_len)
     }
 
     fn chance(&mut self, probability: f64) -> bool {

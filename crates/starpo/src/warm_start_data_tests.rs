@@ -1,6 +1,7 @@
 //! Tests of demonstrations.
 
 use super::*;
+use crate::context::ContextWindow;
 use crate::dialogue::scripted::{ByteDialogue, END, ScriptedPolicy, Trouble, line};
 use crate::instances::{Group, validation_groups};
 use crate::rollout::{RolloutOptions, collect};
@@ -38,8 +39,33 @@ fn a_demonstration_has_the_tokens_of_a_rollout() {
             let options = RolloutOptions { group_size: 1, ..RolloutOptions::default() };
             let episode = collect(&mut policy, &DIALOGUE, &context, &[group], &options).unwrap().remove(0);
             assert!(episode.outcome.is_success());
-            assert_eq!(episode.to_sequence(), sequence);
+            assert_eq!(episode.to_sequences(), [sequence]);
         }
+    }
+}
+
+#[test]
+fn windowed_demonstrations_have_the_tokens_of_windowed_rollouts() {
+    for window in [ContextWindow::Dialogue { turns: 2 }, ContextWindow::Memory { turns: 2 }] {
+        let context = ContextOptions { window, ..ContextOptions::default() };
+        let options = WarmStartDataOptions {
+            fewer_actions_prob: 1.0,
+            random_turn_prob: 0.0,
+            invalid_turn_prob: 0.0,
+            ..Default::default()
+        };
+        let made = make(&options, &context, 1).sequences;
+        assert_eq!(made.len(), 3, "a sample a turn");
+        let said = |s: &crate::policy::Sequence| -> Vec<u32> {
+            s.tokens.iter().zip(&s.sampled).filter(|(_, sampled)| **sampled).map(|(t, _)| *t).collect()
+        };
+        let responses: Vec<Vec<u32>> = made.iter().map(said).collect();
+        let mut policy = ScriptedPolicy::new(move |_, turn, _, _| responses[turn].clone());
+        let group = Group { tag: line(Trouble::None, ""), seed: 10_000, split: Split::Train };
+        let options = RolloutOptions { group_size: 1, ..RolloutOptions::default() };
+        let episode = collect(&mut policy, &DIALOGUE, &context, &[group], &options).unwrap().remove(0);
+        assert!(episode.outcome.is_success());
+        assert_eq!(episode.to_sequences(), made);
     }
 }
 

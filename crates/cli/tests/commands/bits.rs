@@ -35,14 +35,22 @@ const RUN: [&str; 21] = [
 /// Activations computed again in the backward pass.
 const ALWAYS: &str = "actor_rollout_ref.actor.activation_checkpointing=always";
 
+/// A context in which an episode of three turns finds no room.
+const SHORT: &str = "actor_rollout_ref.rollout.max_model_len=170";
+
 /// The summary of a run that has verified every token, after checking that it has.
 fn summary(folder: &Path, more: &[&str]) -> Value {
+    summary_of(3, folder, more)
+}
+
+/// The same for a run of so many iterations.
+fn summary_of(iterations: usize, folder: &Path, more: &[&str]) -> Value {
     let folder_arg = arg(folder);
     ragen(&[&RUN[..], &[&folder_arg], more].concat()).done();
     let metrics = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
     let of_rollouts = metrics.lines().filter(|line| line.contains("\"rollout/mismatch_max\":0.0")).count();
     let of_updates = metrics.lines().filter(|line| line.contains("\"actor/mismatch_max\":0.0")).count();
-    assert_eq!((of_rollouts, of_updates), (3, 3), "every iteration is verified and exact: {metrics}");
+    assert_eq!((of_rollouts, of_updates), (iterations, iterations), "every iteration is verified and exact: {metrics}");
     let text = std::fs::read_to_string(folder.join("summary.json")).unwrap();
     let summary: Value = serde_json::from_str(&text).unwrap();
     assert_eq!(summary["mismatch_max"], 0.0);
@@ -62,6 +70,48 @@ fn nothing_but_the_algorithm_changes_the_weights() {
         assert_eq!(one, two, "{estimator}: threads");
         assert_eq!(one, tight, "{estimator}: activations computed again under a memory limit");
     }
+}
+
+/// The largest value of a metric over the iterations of a run.
+fn largest(folder: &Path, name: &str) -> f64 {
+    let metrics = std::fs::read_to_string(folder.join("metrics.jsonl")).unwrap();
+    let lines = metrics.lines().map(|line| serde_json::from_str::<Value>(line).unwrap());
+    lines.filter_map(|line| find(&line, name)).fold(0.0, f64::max)
+}
+
+/// The number under `name` in a record, wherever it lies.
+fn find(record: &Value, name: &str) -> Option<f64> {
+    let fields = record.as_object()?;
+    fields.get(name).and_then(Value::as_f64).or_else(|| fields.values().find_map(|inner| find(inner, name)))
+}
+
+#[test]
+fn every_context_mode_is_exact_on_any_number_of_threads() {
+    let root = tempfile::tempdir().unwrap();
+    let mut weights = std::collections::BTreeSet::new();
+    for (name, settings) in [
+        ("limited", vec!["agent_proxy.context_window_mode=limited_multi_turn", "agent_proxy.max_context_window=2"]),
+        ("single", vec!["agent_proxy.context_window_mode=single_turn", "algorithm.adv_estimator=gae"]),
+        ("dropping", vec!["agent_proxy.context_overflow=drop_oldest_turns", SHORT]),
+        ("truncating", vec![SHORT]),
+    ] {
+        let run = |threads: &str| {
+            let folder = root.path().join(format!("{name}-{threads}"));
+            let more = [&settings[..], &["trainer.total_training_steps=2", "--threads", threads]].concat();
+            (summary_of(2, &folder, &more)["weights_sha256"].clone(), folder)
+        };
+        let ((one, folder), (two, _)) = (run("1"), run("2"));
+        assert_eq!(one, two, "{name}: threads");
+        // Twelve episodes, not all of them of a single turn; one sample each only where contexts never leave
+        // anything out.
+        let samples = largest(&folder, "train/rollout/samples");
+        assert_eq!(samples > 12.0, name != "truncating", "{name}: {samples} samples");
+        assert_eq!(largest(&folder, "train/batch_size"), samples, "{name}: all groups are kept");
+        assert_eq!(largest(&folder, "train/rollout/context_dropped_turns") > 0.0, name == "dropping");
+        assert_eq!(largest(&folder, "train/rollout/context_truncated") > 0.0, name == "truncating");
+        weights.insert(one.to_string());
+    }
+    assert_eq!(weights.len(), 4, "the modes train differently");
 }
 
 #[test]

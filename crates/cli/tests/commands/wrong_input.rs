@@ -40,7 +40,7 @@ fn unknown_names_come_with_the_nearest_known_one() {
 fn values_that_make_no_sense() {
     train(&["trainer.total_training_steps=-5"]).refused(&["trainer.total_training_steps", "at least 0", "-5"]);
     train(&["es_manager.train.group_size=1"]).refused(&["`es_manager.train.group_size` is 1", "grpo", "at least 2"]);
-    train(&["agent_proxy.context_window_mode=single_turn"]).refused(&["single_turn", "not implemented", "full"]);
+    train(&["agent_proxy.max_context_window=3"]).refused(&["max_context_window", "no effect", "single_turn"]);
     train(&["actor_rollout_ref.rollout.max_model_len=100000"]).refused(&["100000", "2048"]);
     train(&["es_manager.val.env_groups=1000000000000"]).refused(&["es_manager.val.env_groups", "at most"]);
     train(&["agent_proxy.max_turn=1000000000000"]).refused(&["agent_proxy.max_turn", "at most"]);

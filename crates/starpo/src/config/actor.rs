@@ -38,7 +38,7 @@ named_enum! {
         /// Mean over sequences of the mean over tokens.
         SeqMeanTokenMean = "seq-mean-token-mean",
         /// Sum over all tokens divided by a fixed length, as veRL computes it: grows with the number of sequences. The
-        /// fixed length is `max_turn` × `response_length`.
+        /// fixed length is `max_turn` × `response_length`, with a context window `response_length`.
         SeqMeanTokenSumNorm = "seq-mean-token-sum-norm",
         /// The same divided by the number of sequences as well, as Dr.GRPO (arXiv 2503.20783) defines it.
         SeqMeanTokenSumConst = "seq-mean-token-sum-const",

@@ -18,6 +18,16 @@ named_enum! {
 }
 
 named_enum! {
+    /// What becomes of an episode that outgrows the context.
+    pub enum ContextOverflow {
+        /// It ends as truncated.
+        Truncate = "truncate",
+        /// Its oldest whole turns leave the context until prompt and response fit.
+        DropOldestTurns = "drop_oldest_turns",
+    }
+}
+
+named_enum! {
     /// Which returns are normalised together.
     pub enum NormGrouping {
         /// The group: episodes from one initial state.
@@ -73,10 +83,13 @@ impl Default for RewardNormalization {
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct AgentProxy {
-    /// How much of the past the policy sees. Default full.
+    /// How much of the past the policy sees, and therefore what a training sample is. Default full.
     pub context_window_mode: ContextWindowMode,
     /// Turns in the window of the two windowed modes, the present one included; −1: all. Default −1.
     pub max_context_window: i64,
+    /// What becomes of an episode that no longer fits `actor_rollout_ref.rollout.max_model_len`. Dropping leaves room
+    /// for a whole response; the turns after it are training samples of their own. Default truncate.
+    pub context_overflow: ContextOverflow,
     /// Most turns of an episode. Default 5.
     pub max_turn: usize,
     /// Separates the actions of a turn. Default ||.
@@ -98,6 +111,7 @@ impl Default for AgentProxy {
         Self {
             context_window_mode: ContextWindowMode::Full,
             max_context_window: -1,
+            context_overflow: ContextOverflow::Truncate,
             max_turn: 5,
             action_sep: "||".into(),
             max_actions_per_turn: 5,
@@ -110,18 +124,17 @@ impl Default for AgentProxy {
 }
 
 impl AgentProxy {
+    /// Turns in a window; `usize::MAX` for all.
+    pub fn window_turns(&self) -> usize {
+        usize::try_from(self.max_context_window).unwrap_or(usize::MAX)
+    }
+
     pub(crate) fn check(&self, problems: &mut Problems) {
         problems.at_least_one("agent_proxy.max_turn", self.max_turn);
         problems.at_most("agent_proxy.max_turn", self.max_turn, 10_000);
         problems.at_least_one("agent_proxy.max_actions_per_turn", self.max_actions_per_turn);
         problems.require(!self.action_sep.trim().is_empty(), || {
             "`agent_proxy.action_sep` must hold something else than spaces".into()
-        });
-        problems.require(self.context_window_mode == ContextWindowMode::Full, || {
-            format!(
-                "`agent_proxy.context_window_mode` {} is not implemented yet: set it to full",
-                self.context_window_mode
-            )
         });
         let window = self.max_context_window;
         problems.require(window == -1 || window >= 1, || {
@@ -132,6 +145,12 @@ impl AgentProxy {
                 "`agent_proxy.max_context_window` is {window} but has no effect in `agent_proxy.context_window_mode` \
                  full: choose limited_multi_turn or single_turn, or set it to -1"
             )
+        });
+        let drops = self.context_overflow == ContextOverflow::DropOldestTurns;
+        problems.require(!drops || (self.max_turn > 1 && window != 1), || {
+            "`agent_proxy.context_overflow` drop_oldest_turns has no effect where no context shows an earlier turn \
+             (`agent_proxy.max_turn` 1 or `agent_proxy.max_context_window` 1): set it to truncate"
+                .into()
         });
         problems.require(!self.use_turn_scores || self.reward_normalization.method == NormMethod::Identity, || {
             "`agent_proxy.reward_normalization.method` normalises returns and cannot be used with \

@@ -2,7 +2,8 @@
 
 use super::problems::Problems;
 use super::{
-    AdvEstimator, Config, FilterMetric, FilterStrategy, LossAggMode, NormGrouping, NormMethod, PolicyLossMode, Verify,
+    AdvEstimator, Config, ContextWindowMode, FilterMetric, FilterStrategy, LossAggMode, NormGrouping, NormMethod,
+    PolicyLossMode, Verify,
 };
 
 impl Config {
@@ -61,6 +62,16 @@ impl Config {
              `compat.train_template_tokens` has no effect: set one of them"
                 .into()
         });
+        problems.require(
+            self.enable_response_mask || self.agent_proxy.context_window_mode == ContextWindowMode::Full,
+            || {
+                format!(
+                    "`enable_response_mask` false trains what follows the first response of a sample, but with \
+                 `agent_proxy.context_window_mode` {} a sample ends with its only response: set it to true",
+                    self.agent_proxy.context_window_mode
+                )
+            },
+        );
         self.check_credit(problems);
     }
 

@@ -32,7 +32,9 @@ pub use actor::{
     ActivationCheckpointing, Actor, AdaptiveEntropyConfig, BandPenaltyKind, EntropyBand, FilterLossScaling, KlType,
     LossAggMode, PolicyLoss, PolicyLossMode,
 };
-pub use agent_proxy::{AgentProxy, ContextWindowMode, NormGrouping, NormMethod, PromptStyle, RewardNormalization};
+pub use agent_proxy::{
+    AgentProxy, ContextOverflow, ContextWindowMode, NormGrouping, NormMethod, PromptStyle, RewardNormalization,
+};
 pub use algorithm::{AdvEstimator, Algorithm, Gigpo, GigpoMode, KlCtrl, KlCtrlType, OverlongBuffer, StdScope};
 pub use collapse_detection::CollapseDetection;
 pub use compat::Compat;

@@ -83,7 +83,8 @@ impl Default for ValKwargs {
 pub struct Rollout {
     /// Most tokens the policy may sample in one turn. Default 96.
     pub response_length: usize,
-    /// Most tokens of a whole episode, prompts and responses together. Default 1024.
+    /// Most tokens of a context, prompts and responses together: with the full history, of a whole episode. What becomes
+    /// of an episode that outgrows it, `agent_proxy.context_overflow` says. Default 1024.
     pub max_model_len: usize,
     /// Softmax temperature during training. Default 1.
     pub temperature: f64,

@@ -227,6 +227,23 @@ fn single_complaints() {
         (vec!["es_manager.format_penalty=0.1"], "at most 0"),
         (vec!["trainer.critic_warmup=3"], "has no critic"),
         (vec!["agent_proxy.max_context_window=3"], "no effect"),
+        (
+            vec!["agent_proxy.context_window_mode=single_turn", "agent_proxy.max_context_window=0"],
+            "at least 1, found 0",
+        ),
+        (vec!["agent_proxy.context_overflow=drop_oldest_turns", "agent_proxy.max_turn=1"], "set it to truncate"),
+        (
+            vec![
+                "agent_proxy.context_overflow=drop_oldest_turns",
+                "agent_proxy.context_window_mode=limited_multi_turn",
+                "agent_proxy.max_context_window=1",
+            ],
+            "set it to truncate",
+        ),
+        (
+            vec!["agent_proxy.context_window_mode=single_turn", "enable_response_mask=false"],
+            "a sample ends with its only response",
+        ),
         (vec!["actor_rollout_ref.rollout.val_kwargs.temperature=0"], "do_sample"),
         (vec!["actor_rollout_ref.rollout.top_k=0"], "-1 (all tokens)"),
         (vec!["actor_rollout_ref.rollout.top_p=0"], "greater than 0"),

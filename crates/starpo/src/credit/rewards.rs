@@ -59,6 +59,28 @@ pub(super) fn token_rewards(config: &Config, inputs: &CreditInputs<'_>, returns:
             rewards[range.end - 1] = returns[row];
         }
     }
+    penalised(rewards, inputs)
+}
+
+/// Rewards on sampled tokens for estimators that discount along a row, and those rows. Rows are the samples, the whole
+/// return of the episode on the last token of each: a context that was left behind says nothing about how far the end
+/// is. With rewards on turns they are the episodes, so that a turn's reward reaches those before it.
+pub(super) fn sample_rewards<'a>(config: &Config, inputs: &CreditInputs<'a>, returns: &[f64]) -> (&'a Rows, Vec<f64>) {
+    if config.agent_proxy.use_turn_scores || config.algorithm.bi_level_gae {
+        return (inputs.rows, token_rewards(config, inputs, returns));
+    }
+    let mut rewards = vec![0.0; inputs.samples.tokens()];
+    let mut episode = 0;
+    for sample in inputs.samples.ranges().filter(|sample| !sample.is_empty()) {
+        while inputs.rows.range(episode).end < sample.end && episode < inputs.rows.len() {
+            episode += 1;
+        }
+        rewards[sample.end - 1] = returns.get(episode).copied().unwrap_or(0.0);
+    }
+    (inputs.samples, penalised(rewards, inputs))
+}
+
+fn penalised(mut rewards: Vec<f64>, inputs: &CreditInputs<'_>) -> Vec<f64> {
     for (r, p) in rewards.iter_mut().zip(inputs.token_penalty) {
         *r -= p;
     }

@@ -1,6 +1,6 @@
 //! Which reasoning texts are scored under which prompts.
 //!
-//! The prompt of a reasoning text is every token of the episode before it, the forced opening tag included; the text is
+//! The prompt of a reasoning text is every token that it was sampled after, the forced opening tag included; the text is
 //! what was sampled between the tags. Unlike the reference nothing is decoded and encoded again.
 
 use std::collections::BTreeMap;
@@ -26,7 +26,7 @@ pub(super) struct Pairs<'a> {
 fn thought(episode: &Episode, turn: usize) -> Option<(&[u32], &[u32])> {
     let range = episode.turns.get(turn)?.reasoning.clone()?;
     let text = episode.tokens.get(range.clone())?;
-    (!text.is_empty()).then(|| (&episode.tokens[..range.start], text))
+    (!text.is_empty()).then(|| (episode.context_of(range.start), text))
 }
 
 /// Turns with reasoning and turns in all.

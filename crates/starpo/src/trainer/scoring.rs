@@ -109,7 +109,7 @@ impl Trainer {
     /// either is one.
     pub(super) fn mismatch(&mut self, episodes: &[Episode]) -> Result<f64, TrainError> {
         let played: Vec<&Episode> = episodes.iter().filter(|e| !e.log_probs.is_empty()).collect();
-        let sequences: Vec<Sequence> = played.iter().map(|e| e.to_sequence()).collect();
+        let sequences: Vec<Sequence> = played.iter().flat_map(|e| e.to_sequences()).collect();
         let temperature = self.config.actor_rollout_ref.rollout.temperature as f32;
         let scores = self.policy.score(&sequences, temperature)?;
         let recorded = played.iter().flat_map(|e| &e.log_probs);
@@ -117,10 +117,11 @@ impl Trainer {
         Ok(differences.fold(0.0, |max, d| if d > max || d.is_nan() { d } else { max }))
     }
 
-    /// Mean token entropy of each episode under the present policy.
+    /// Mean token entropy of each episode under the present policy. Where an episode is several samples, the reference
+    /// takes the mean of their means; here every token counts alike.
     pub(super) fn mean_entropies(&mut self, episodes: &[Episode]) -> Result<Vec<f64>, TrainError> {
-        let sequences: Vec<Sequence> = episodes.iter().map(Episode::to_sequence).collect();
-        let rows = Rows::from_lengths(sequences.iter().map(Sequence::sampled_len));
+        let sequences: Vec<Sequence> = episodes.iter().flat_map(Episode::to_sequences).collect();
+        let rows = Rows::from_lengths(episodes.iter().map(Episode::trained_len));
         let temperature = self.config.actor_rollout_ref.rollout.temperature as f32;
         let scores = self.policy.score(&sequences, temperature)?;
         let entropy: Vec<f64> = scores.entropy.iter().map(|h| f64::from(*h)).collect();

@@ -3,7 +3,7 @@
 
 use super::{Controls, TrainingBatch, UpdateError};
 use crate::aggregate::{LossAggMode, Normalizer};
-use crate::config::{self, Actor, BandPenaltyKind, Config, PolicyLossMode};
+use crate::config::{self, Actor, BandPenaltyKind, Config, ContextWindowMode, PolicyLossMode};
 use crate::kl::{KlEstimator, KlPenalty, kl_loss};
 use crate::loss::{
     self, BandPenalty, CispoOptions, ClipCovOptions, GmpoOptions, GspoOptions, LossError, LossMetrics, PolicyInputs,
@@ -275,7 +275,12 @@ impl<'a> MiniBatch<'a> {
 
 /// How the actor's token losses become one number.
 fn aggregation(config: &Config) -> LossAggMode {
-    let length = (config.agent_proxy.max_turn * config.actor_rollout_ref.rollout.response_length) as f64;
+    // Most tokens that a sample can train.
+    let turns = match config.agent_proxy.context_window_mode {
+        ContextWindowMode::Full => config.agent_proxy.max_turn,
+        ContextWindowMode::LimitedMultiTurn | ContextWindowMode::SingleTurn => 1,
+    };
+    let length = (turns * config.actor_rollout_ref.rollout.response_length) as f64;
     match config.actor_rollout_ref.actor.loss_agg_mode {
         // With a micro-batch of one sequence the reference's token mean is a mean of sequence means.
         config::LossAggMode::TokenMean if config.compat.per_micro_batch_token_mean => LossAggMode::SeqMeanTokenMean,
