@@ -99,6 +99,7 @@ fn config(overrides: &[&str]) -> Config {
 
 const LR: &str = "actor_rollout_ref.actor.optim.lr_warmup_steps=0";
 const CONSTANT: &str = "actor_rollout_ref.actor.optim.lr_scheduler=constant";
+const NO_BONUS: &str = "actor_rollout_ref.actor.entropy_coeff=0";
 const TOKEN_MEAN: &str = "actor_rollout_ref.actor.loss_agg_mode=token-mean";
 
 fn run(table: &mut Table, config: &Config, controls: &Controls, batch: &TrainingBatch) -> UpdateReport {
@@ -121,7 +122,7 @@ fn every_mini_batch_is_a_step_at_the_scaled_rate() {
 
 #[test]
 fn token_mean_on_policy_is_minus_the_advantage_over_the_tokens() {
-    let config = config(&[LR, TOKEN_MEAN]);
+    let config = config(&[LR, TOKEN_MEAN, NO_BONUS]);
     let mut table = Table::new(4, 9);
     run(&mut table, &config, &Controls::of(&config), &batch());
     assert_eq!(table.d_log_prob(), [-0.25, 0.25, 0.25, -0.125]);
@@ -150,7 +151,7 @@ fn the_bonus_has_the_weight_of_the_run_not_of_the_file() {
 
 #[test]
 fn the_band_pushes_turns_that_leave_it() {
-    let config = config(&[LR, TOKEN_MEAN, "actor_rollout_ref.actor.entropy_band.enable=true"]);
+    let config = config(&[LR, TOKEN_MEAN, NO_BONUS, "actor_rollout_ref.actor.entropy_band.enable=true"]);
     let mut table = Table::new(4, 9);
     // Turn 0 lies at 1 below 0.8 · 2 and should rise; turn 1 has no past.
     let controls = Controls { turn_entropy: vec![Some(2.0)], ..Controls::of(&config) };

@@ -171,7 +171,7 @@ mod tests {
             let config = config(overrides);
             parts(&config, &Controls::of(&config)).iter().map(|p| p.0).collect::<Vec<_>>()
         };
-        assert_eq!(names(&[]), ["task"]);
+        assert_eq!(names(&["actor_rollout_ref.actor.entropy_coeff=0"]), ["task"]);
         let regularised = ["actor_rollout_ref.actor.entropy_coeff=0.1", "actor_rollout_ref.actor.use_kl_loss=true"];
         assert_eq!(names(&regularised), ["task", "entropy", "kl"]);
     }
