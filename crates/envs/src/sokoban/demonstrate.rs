@@ -34,12 +34,8 @@ pub(super) fn turn(
     words(&first_push(board, plan)?, plan, max_actions, style, rng)
 }
 
-/// A novice does not ask whether the way is free once in so many turns. That keeps its success on RAGEN's levels near two
-/// in five. If it never asked, learning from rewards would start much more slowly.
-const CARELESS_ONE_IN: usize = 2;
-
 /// As [`turn`], of a novice: it walks to a box and pushes it, but which box, which way and how far is chance; `None` when
-/// there is no place to push from.
+/// no box can be pushed.
 pub(super) fn novice_turn(
     board: &Board,
     max_actions: usize,
@@ -51,20 +47,18 @@ pub(super) fn novice_turn(
     for from in board.box_cells() {
         for direction in Direction::ALL {
             let Some(stand) = board.neighbour(from, opposite(direction)) else { continue };
-            if let Some(walk) = &walks[stand] {
+            if let Some(walk) = &walks[stand]
+                && free_ahead(board, from, direction) > 0
+            {
                 choices.push((from, stand, walk, direction));
             }
         }
-    }
-    let careless = index_below(rng, CARELESS_ONE_IN) == 0;
-    if !careless && choices.iter().any(|&(from, _, _, direction)| free_ahead(board, from, direction) > 0) {
-        choices.retain(|&(from, _, _, direction)| free_ahead(board, from, direction) > 0);
     }
     if choices.is_empty() {
         return None;
     }
     let (from, stand, walk, direction) = choices[index_below(rng, choices.len())];
-    let pushes = 1 + index_below(rng, free_ahead(board, from, direction).max(1));
+    let pushes = 1 + index_below(rng, free_ahead(board, from, direction));
     let plan = [&walk[..], &vec![direction; pushes]].concat();
     let from = board.position(from);
     let push = Push {

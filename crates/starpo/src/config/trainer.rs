@@ -53,7 +53,7 @@ pub struct Trainer {
     pub project_name: String,
     /// Name of the run, and of its folder under `local_log_dir`. Default sokoban.
     pub experiment_name: String,
-    /// Iterations of training. Default 200.
+    /// Iterations of training. Default 250.
     pub total_training_steps: u64,
     /// Iterations between checkpoints; −1: none but the last. Default 50.
     pub save_freq: i64,
@@ -95,7 +95,7 @@ impl Default for Trainer {
         Self {
             project_name: "ragen".into(),
             experiment_name: "sokoban".into(),
-            total_training_steps: 200,
+            total_training_steps: 250,
             save_freq: 50,
             test_freq: 25,
             val_before_train: true,

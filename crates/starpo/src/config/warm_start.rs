@@ -51,12 +51,12 @@ pub struct WarmStart {
     pub grad_clip: f64,
     /// Optimiser steps over which the learning rate rises linearly from 0; 0 or less: none. Default 20.
     pub lr_warmup_steps: i64,
-    /// What follows the warm-up. Default linear decay to 0 at `max_steps`.
+    /// What follows the warm-up. Default constant.
     pub lr_scheduler: LrScheduler,
     /// Demonstrated episodes per optimiser step. Default 64.
     pub batch_size: usize,
     /// Success rate on held-out training instances at which it ends, so that room is left for reinforcement learning.
-    /// Default 1: it goes on to `max_steps`.
+    /// Default 0.45; 1 goes on to `max_steps`.
     pub target_success: f64,
     /// Optimiser steps between evaluations. Default 25.
     pub eval_every: u64,
@@ -81,9 +81,9 @@ impl Default for WarmStart {
             weight_decay: 0.01,
             grad_clip: 1.0,
             lr_warmup_steps: 20,
-            lr_scheduler: LrScheduler::Linear,
+            lr_scheduler: LrScheduler::Constant,
             batch_size: 64,
-            target_success: 1.0,
+            target_success: 0.45,
             eval_every: 25,
             eval_instances: 256,
             style: WarmStartStyle::Brief,
