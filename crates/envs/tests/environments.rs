@@ -489,7 +489,7 @@ fn demonstrations_claim_what_is_true_and_false_claims_are_found() {
 /// Share of the validation instances, eight episodes each, that a novice solves within `turns` turns and 10 actions.
 fn novice_success(tag: &str, turns: usize) -> f64 {
     let template = template(tag).expect("a known tag");
-    let mut env = make(&template.env_type, &template.env_config).expect("a valid template");
+    let mut env = make(template.env_type, &template.env_config).expect("a valid template");
     let mut rng = ChaCha8Rng::seed_from_u64(17);
     let mut solved = 0;
     for seed in VAL_SEEDS.flat_map(|seed| [seed; 8]) {
