@@ -6,7 +6,6 @@ use ragen_kernels::kv_cache::{KvCache, PAGE};
 use ragen_model::config::{Family, ModelConfig};
 use ragen_model::generate::{Completion, Request};
 use ragen_model::init::random_params;
-
 use ragen_model::sampler::Sampling;
 use ragen_model::trainable::{Limits, Trainable};
 use ragen_model::transformer::Transformer;

@@ -1,4 +1,4 @@
-//! The warm start: supervised steps on the oracle's episodes, written in the agent's own format.
+//! The warm start: supervised steps on demonstrated episodes, written in the agent's own format.
 //!
 //! What is here: one supervised step. What is not here: how demonstrations are made ([`crate::warm_start_data`]), when
 //! the phase ends ([`crate::trainer`]).

@@ -1,6 +1,6 @@
 //! Demonstrations as training sequences, in exactly the token layout of rollouts.
 //!
-//! What is here: playing the oracle on training instances and writing its turns down as the agent would say them.
+//! What is here: playing the demonstrator on training instances and writing its turns down as the agent would say them.
 //! What is not here: training on them.
 //!
 //! Three things make the data cover what the agent will see once it plays by itself: some turns take fewer actions than
@@ -240,7 +240,7 @@ impl Demo<'_> {
         Ok(Ok(transcript.into_sequences(end)))
     }
 
-    /// Plays one turn; `None` when the oracle knows nothing more.
+    /// Plays one turn; `None` when the demonstrator knows nothing more.
     fn turn(
         &mut self,
         env: &mut GuardedEnv,
@@ -253,8 +253,9 @@ impl Demo<'_> {
         if most > 1 && self.chance(self.options.fewer_actions_prob) {
             allowed = 1 + below(&mut self.rng, most as u64 - 1) as usize;
         }
-        let mut demonstrator = self.options.demonstrator;
-        if demonstrator != Demonstrator::Oracle && self.chance(self.options.oracle_share) {
+        let (mut demonstrator, share) = (self.options.demonstrator, self.options.oracle_share);
+        // No number is drawn where there is nothing to decide: the demonstrations of other settings stay what they were.
+        if demonstrator != Demonstrator::Oracle && share > 0.0 && self.chance(share) {
             demonstrator = Demonstrator::Oracle;
         }
         let style = self.options.style;

@@ -47,18 +47,19 @@ pub(super) fn novice_turn(
     for from in board.box_cells() {
         for direction in Direction::ALL {
             let Some(stand) = board.neighbour(from, opposite(direction)) else { continue };
+            let free = free_ahead(board, from, direction);
             if let Some(walk) = &walks[stand]
-                && free_ahead(board, from, direction) > 0
+                && free > 0
             {
-                choices.push((from, stand, walk, direction));
+                choices.push((from, stand, walk, direction, free));
             }
         }
     }
     if choices.is_empty() {
         return None;
     }
-    let (from, stand, walk, direction) = choices[index_below(rng, choices.len())];
-    let pushes = 1 + index_below(rng, free_ahead(board, from, direction));
+    let (from, stand, walk, direction, free) = choices[index_below(rng, choices.len())];
+    let pushes = 1 + index_below(rng, free);
     let plan = [&walk[..], &vec![direction; pushes]].concat();
     let from = board.position(from);
     let push = Push {

@@ -31,7 +31,7 @@ named_enum! {
     }
 }
 
-/// Supervised learning from the oracle before reinforcement learning.
+/// Supervised learning from demonstrations before reinforcement learning.
 #[derive(Clone, Debug, PartialEq, Serialize, Deserialize)]
 #[serde(default, deny_unknown_fields)]
 pub struct WarmStart {
