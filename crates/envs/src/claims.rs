@@ -1,6 +1,8 @@
 //! What reasoning claims about a grid world: who is where, and which way the first move goes. A reader of plain words
 //! that knows no environment; comparing with the state is each environment's own.
 
+use std::cmp::Ordering;
+
 /// Whom a position is claimed of.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Role {
@@ -21,6 +23,8 @@ pub(crate) enum Role {
 pub(crate) struct Claims {
     /// Positions (row, column) with their owners, in the order of the text.
     pub positions: Vec<(Role, (usize, usize))>,
+    /// How far the target lies from what has to get there, (rows down, columns right), where the text says so.
+    pub offset: Option<(isize, isize)>,
     /// The direction of the first move, in lower case, where the text leaves no doubt.
     pub first_move: Option<&'static str>,
 }
@@ -89,8 +93,25 @@ fn role(word: &str) -> Option<Role> {
     })
 }
 
+/// How far `to` lies from `from`, in words that [`read`] understands, each with a space before it: ` up2 right1`;
+/// nothing where they are one place.
+pub(crate) fn offset(from: (usize, usize), to: (usize, usize)) -> String {
+    let way = |before: usize, after: usize, less: &str, more: &str| match after.cmp(&before) {
+        Ordering::Less => format!(" {less}{}", before - after),
+        Ordering::Equal => String::new(),
+        Ordering::Greater => format!(" {more}{}", after - before),
+    };
+    way(from.0, to.0, "up", "down") + &way(from.1, to.1, "left", "right")
+}
+
+/// Whether an offset (rows down, columns right) leads from one place to another.
+pub(crate) fn leads(offset: (isize, isize), from: (usize, usize), to: (usize, usize)) -> bool {
+    from.0.checked_add_signed(offset.0) == Some(to.0) && from.1.checked_add_signed(offset.1) == Some(to.1)
+}
+
 /// Reads the claims of a text. A position is `r,c` or `(r, c)`, or two digits; it is claimed of the last one named
-/// since the position before it. The first move is the direction behind `first` or `start`, or the only one named.
+/// since the position before it. A direction with a number behind it is a part of the offset. The first move is the
+/// direction behind `first` or `start`, or the only one named.
 pub(crate) fn read(text: &str) -> Claims {
     let pieces = pieces(text);
     let mut claims = Claims::default();
@@ -105,7 +126,18 @@ pub(crate) fn read(text: &str) -> Claims {
                 awaited |= word == "first" || word == "start";
                 let beside =
                     matches!(pieces.get(at + 1), Some(Piece::Word(next)) if next == "beside" || next == "side");
-                if let Some(direction) = DIRECTIONS.into_iter().find(|d| d == word).filter(|_| !beside) {
+                let direction = DIRECTIONS.into_iter().find(|d| d == word).filter(|_| !beside);
+                if let (Some(direction), Some(&Piece::Number(far, _))) = (direction, pieces.get(at + 1)) {
+                    let far = isize::try_from(far).unwrap_or(isize::MAX);
+                    let (down, right) = claims.offset.get_or_insert_default();
+                    match direction {
+                        "up" => *down = down.saturating_sub(far),
+                        "down" => *down = down.saturating_add(far),
+                        "left" => *right = right.saturating_sub(far),
+                        _ => *right = right.saturating_add(far),
+                    }
+                    at += 1;
+                } else if let Some(direction) = direction {
                     named.push(direction);
                     if awaited && announced.is_none() {
                         announced = Some(direction);
@@ -143,11 +175,31 @@ mod tests {
         let brief = read("P22 box33 goal34 stand32 first down then drive right");
         let (p, b, t) = ((Role::Player, (2, 2)), (Role::Box, (3, 3)), (Role::Target, (3, 4)));
         assert_eq!(brief.positions, [p, b, t, (Role::Plan, (3, 2))]);
-        assert_eq!(brief.first_move, Some("down"));
+        assert_eq!((brief.first_move, brief.offset), (Some("down"), None));
         let wordy =
             read("I am at (2, 2), the box is at (3, 3), the target at (3, 4). I walk to (3, 2), first down, and");
         assert_eq!(wordy, brief);
         assert_eq!(read("P 10,2 box 3,11 press left").positions, [(Role::Player, (10, 2)), (Role::Box, (3, 11))]);
+    }
+
+    #[test]
+    fn offsets_are_written_as_they_are_read() {
+        for (from, to, words) in [
+            ((3, 3), (1, 4), " up2 right1"),
+            ((1, 4), (3, 3), " down2 left1"),
+            ((2, 2), (2, 5), " right3"),
+            ((12, 0), (0, 0), " up12"),
+            ((2, 2), (2, 2), ""),
+        ] {
+            assert_eq!(offset(from, to), words);
+            let claims = read(&format!("P11 box22 goal14{words} stand32 first down then push up"));
+            assert_eq!(claims.positions.len(), 4, "{words}");
+            assert_eq!(claims.first_move, Some("down"), "an offset is no move");
+            assert_eq!(claims.offset.is_some(), !words.is_empty());
+            assert!(leads(claims.offset.unwrap_or_default(), from, to), "{words}");
+        }
+        assert!(!leads((-1, 0), (0, 0), (0, 0)), "off the board");
+        assert!(read(&format!("up{0} up{0}", u64::MAX)).offset.is_some(), "no overflow");
     }
 
     #[test]

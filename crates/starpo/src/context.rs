@@ -274,7 +274,7 @@ impl<'d> Context<'d> {
                 let mut text = String::new();
                 if let Some(previous) = turn.previous {
                     if let Some(reward) = previous.reward {
-                        text.push_str(&python_float(reward));
+                        text.push_str(&short_float(reward));
                         text.push('\n');
                     }
                     if previous.no_valid_action {
@@ -327,14 +327,16 @@ impl<'d> Context<'d> {
         let opening = forced_opening(self.options.enable_think);
         for (i, past) in quoted.iter().enumerate() {
             let response = self.dialogue.decode(past.response)?;
-            let (response, reward) = (response.trim_end(), python_float(past.reward));
+            let response = response.trim_end();
             if full {
+                let reward = python_float(past.reward);
                 let number = turn.turn - quoted.len() + i;
                 text.push_str(&format!(
                     "\nTurn {number}:\nState:\n{}\nResponse:\n{opening}{response}\nReward:\n{reward}\n---\n",
                     past.state
                 ));
             } else {
+                let reward = short_float(past.reward);
                 text.push_str(&format!("{}\n{opening}{response}\n{reward}\n", past.state));
             }
         }
@@ -493,6 +495,12 @@ impl Conversation {
         self.submitted = self.tokens.len();
         start..self.tokens.len()
     }
+}
+
+/// A float in few tokens: three decimals at most. A sum of rewards like -0.30000000000000004 would take nineteen.
+fn short_float(x: f64) -> String {
+    let rounded = (x * 1e3).round() / 1e3;
+    python_float(if rounded.is_finite() { rounded } else { x })
 }
 
 /// A float as Python's `repr` writes it: the shortest digits that read back the same, an exponent below 1e-4 and from

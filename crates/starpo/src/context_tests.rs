@@ -27,6 +27,8 @@ fn the_compact_layout_is_state_and_actions_left() {
     assert_eq!(context.user_text(&prompt(), &turn(1, None)), "#P_\n9 left");
     let previous = PreviousTurn { reward: Some(-0.1), no_valid_action: false };
     assert_eq!(context.user_text(&prompt(), &turn(2, Some(previous))), "-0.1\n#P_\n9 left");
+    let previous = PreviousTurn { reward: Some(-0.1 - 0.1 - 0.1), no_valid_action: false };
+    assert_eq!(context.user_text(&prompt(), &turn(2, Some(previous))), "-0.3\n#P_\n9 left");
     let previous = PreviousTurn { reward: Some(0.0), no_valid_action: true };
     assert_eq!(context.user_text(&prompt(), &turn(2, Some(previous))), "0.0\ninvalid\n#P_\n9 left");
 }

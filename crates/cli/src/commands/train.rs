@@ -18,7 +18,7 @@ use crate::arguments::{Positional, print_warnings, set_threads};
 use crate::failure::{Failure, Outcome};
 use crate::output::{self, Table, duration, interval, percent};
 
-/// Train an agent: warm start from the oracle, then reinforcement learning on its own episodes.
+/// Train an agent: warm start from demonstrations, then reinforcement learning on its own episodes.
 ///
 /// Shows the return, success rate, entropy and gradient norm of every iteration, and at the end the success rate on
 /// fixed validation instances before and after, beside random actions and the oracle. Everything is written to the run

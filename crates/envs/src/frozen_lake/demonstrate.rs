@@ -3,6 +3,7 @@
 use rand_core::Rng;
 
 use super::{Lake, Move, Tile};
+use crate::claims;
 use crate::rng::index_below;
 use crate::{DemoStyle, Demonstration};
 
@@ -28,7 +29,8 @@ pub(super) fn turn(
         // they decide the way.
         (DemoStyle::Brief, _) => {
             let holes: String = holes.iter().map(|&(r, c)| format!(" hole{}", cell(r, c))).collect();
-            format!("P{} goal{}{holes} {}", cell(r, c), cell(gr, gc), brief_way(plan[0]))
+            let offset = claims::offset((r, c), (gr, gc));
+            format!("P{} goal{}{offset}{holes} {}", cell(r, c), cell(gr, gc), brief_way(plan[0]))
         }
         (DemoStyle::Verbose, None) => match choice {
             0 => format!("I am at ({r}, {c}) and the goal is at ({gr}, {gc}). No hole is next to me, so I go {way}."),

@@ -203,6 +203,9 @@ impl Environment for FrozenLake {
                 Role::Plan => continue,
             });
         }
+        if let Some(offset) = claims.offset {
+            agreement.count(claims::leads(offset, lake.position(*player), lake.position(lake.goal())));
+        }
         if let (Some(announced), Some(action)) = (claims.first_move, actions.first()) {
             agreement.count(action.eq_ignore_ascii_case(announced));
         }

@@ -5,6 +5,7 @@ use std::collections::VecDeque;
 use rand_core::Rng;
 
 use super::{Board, Cell, Direction, Outcome};
+use crate::claims;
 use crate::rng::index_below;
 use crate::{DemoStyle, Demonstration};
 
@@ -137,7 +138,9 @@ fn opposite(direction: Direction) -> Direction {
 /// The words follow from the situation, never from chance: a small model learns them fast, and reinforcement learning
 /// does not spend its signal on a choice between synonyms.
 fn brief(push: &Push) -> String {
-    let (player, from, goal, stand) = (cell(push.player), cell(push.from), cell(push.goal), cell(push.stand));
+    let (player, from, stand) = (cell(push.player), cell(push.from), cell(push.stand));
+    // Where the box has to go, as a place and from where it is: so the choice of the push needs no arithmetic.
+    let goal = cell(push.goal) + &claims::offset(push.from, push.goal);
     let way = match push.direction {
         Direction::Up => "push up",
         Direction::Down => "shove down",

@@ -207,6 +207,11 @@ impl Environment for Sokoban {
                 Role::Plan => continue,
             });
         }
+        if let Some(offset) = claims.offset {
+            let targets = || (0..board.state().len()).filter(|&cell| board.fixed()[cell] == Cell::Target);
+            let from_box = |from| targets().any(|to| claims::leads(offset, board.position(from), board.position(to)));
+            agreement.count(board.box_cells().any(from_box));
+        }
         if let (Some(announced), Some(action)) = (claims.first_move, actions.first()) {
             agreement.count(action.eq_ignore_ascii_case(announced));
         }
