@@ -329,22 +329,42 @@ fn sokoban_reasoning_can_be_read_off_the_board() {
             while let Some(turn) = env.demonstrate(left, 1, DemoStyle::Brief, &mut rng) {
                 let board = env.board().expect("a board").clone();
                 let mut places = 0;
+                let (mut from, mut to, mut offset) = ((0, 0), (0, 0), (0, 0));
                 for word in turn.reasoning.split_whitespace() {
                     let Some(digits) = word.find(|c: char| c.is_ascii_digit()) else { continue };
                     let (name, place) = word.split_at(digits);
-                    let number: usize = place.parse().expect("row and column, a digit each");
+                    let number: usize = place.parse().expect("row and column, a digit each, or a distance");
+                    let far = number as isize;
+                    match name {
+                        "up" => offset.0 = -far,
+                        "down" => offset.0 = far,
+                        "left" => offset.1 = -far,
+                        "right" => offset.1 = far,
+                        _ => {}
+                    }
+                    if ["up", "down", "left", "right"].contains(&name) {
+                        continue;
+                    }
                     let cell = number / 10 * board.cols() + number % 10;
                     places += 1;
                     assert_ne!(board.fixed()[cell], Cell::Wall, "{}", turn.reasoning);
                     match name {
                         "P" => assert_eq!(cell, board.player(), "{}", turn.reasoning),
-                        "box" => assert!(board.state()[cell].is_box(), "{}", turn.reasoning),
-                        "goal" => assert_eq!(board.fixed()[cell], Cell::Target, "{}", turn.reasoning),
+                        "box" => {
+                            assert!(board.state()[cell].is_box(), "{}", turn.reasoning);
+                            from = board.position(cell);
+                        }
+                        "goal" => {
+                            assert_eq!(board.fixed()[cell], Cell::Target, "{}", turn.reasoning);
+                            to = board.position(cell);
+                        }
                         "stand" => assert!(!board.state()[cell].is_box(), "{}", turn.reasoning),
                         _ => panic!("an unknown place in {}", turn.reasoning),
                     }
                 }
                 assert!(places >= 3, "{}", turn.reasoning);
+                let reached = (from.0.checked_add_signed(offset.0), from.1.checked_add_signed(offset.1));
+                assert_eq!(reached, (Some(to.0), Some(to.1)), "{}", turn.reasoning);
                 left -= 1;
                 env.step(&turn.actions[0]).expect("a step");
             }
