@@ -93,6 +93,12 @@ fn role(word: &str) -> Option<Role> {
     })
 }
 
+/// Row and column in words that [`read`] understands behind the name of whoever is there: without a separator where each
+/// is one digit.
+pub(crate) fn cell((row, col): (usize, usize)) -> String {
+    if row < 10 && col < 10 { format!("{row}{col}") } else { format!(" {row},{col}") }
+}
+
 /// How far `to` lies from `from`, in words that [`read`] understands, each with a space before it: ` up2 right1`;
 /// nothing where they are one place.
 pub(crate) fn offset(from: (usize, usize), to: (usize, usize)) -> String {
@@ -180,6 +186,13 @@ mod tests {
             read("I am at (2, 2), the box is at (3, 3), the target at (3, 4). I walk to (3, 2), first down, and");
         assert_eq!(wordy, brief);
         assert_eq!(read("P 10,2 box 3,11 press left").positions, [(Role::Player, (10, 2)), (Role::Box, (3, 11))]);
+    }
+
+    #[test]
+    fn places_are_written_as_they_are_read() {
+        for place in [(0, 0), (2, 3), (9, 9), (10, 2), (3, 11), (12, 12)] {
+            assert_eq!(read(&format!("box{}", cell(place))).positions, [(Role::Box, place)]);
+        }
     }
 
     #[test]

@@ -334,15 +334,16 @@ fn sokoban_reasoning_can_be_read_off_the_board() {
                     let Some(digits) = word.find(|c: char| c.is_ascii_digit()) else { continue };
                     let (name, place) = word.split_at(digits);
                     let number: usize = place.parse().expect("row and column, a digit each, or a distance");
-                    let far = number as isize;
-                    match name {
-                        "up" => offset.0 = -far,
-                        "down" => offset.0 = far,
-                        "left" => offset.1 = -far,
-                        "right" => offset.1 = far,
-                        _ => {}
-                    }
-                    if ["up", "down", "left", "right"].contains(&name) {
+                    let far = number.cast_signed();
+                    let distance = match name {
+                        "up" => Some((-far, 0)),
+                        "down" => Some((far, 0)),
+                        "left" => Some((0, -far)),
+                        "right" => Some((0, far)),
+                        _ => None,
+                    };
+                    if let Some((down, right)) = distance {
+                        offset = (offset.0 + down, offset.1 + right);
                         continue;
                     }
                     let cell = number / 10 * board.cols() + number % 10;

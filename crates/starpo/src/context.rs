@@ -19,7 +19,7 @@ pub enum Layout {
     /// RAGEN's: rules, state, actions left, answer format, rewards.
     #[default]
     Full,
-    /// State, actions left, and from turn 2 on the last reward.
+    /// State, actions left, and from turn 2 on the last reward, to three decimals.
     Compact,
 }
 

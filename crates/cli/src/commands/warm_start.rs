@@ -10,7 +10,7 @@ use super::train;
 use crate::arguments::Positional;
 use crate::failure::{Failure, Outcome};
 
-/// Teach a model the answer format and to see the state from demonstrations, without reinforcement learning.
+/// Teach a model to read the state and to answer in the format, from demonstrations, without reinforcement learning.
 ///
 /// The model is written to RUN-DIR/model as a Hugging Face folder, ready to be the model_path of a training run
 /// with warm_start.enabled=false.

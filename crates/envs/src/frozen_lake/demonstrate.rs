@@ -3,7 +3,7 @@
 use rand_core::Rng;
 
 use super::{Lake, Move, Tile};
-use crate::claims;
+use crate::claims::{cell, offset};
 use crate::rng::index_below;
 use crate::{DemoStyle, Demonstration};
 
@@ -16,7 +16,8 @@ pub(super) fn turn(
     rng: &mut dyn Rng,
 ) -> Option<Demonstration> {
     let way = lower(*plan.first()?);
-    let ((r, c), (gr, gc)) = (lake.position(player), lake.position(lake.goal()));
+    let (at, goal) = (lake.position(player), lake.position(lake.goal()));
+    let ((r, c), (gr, gc)) = (at, goal);
     let holes: Vec<(usize, usize)> = Move::ALL
         .into_iter()
         .map(|way| lake.neighbour(player, way))
@@ -28,9 +29,8 @@ pub(super) fn turn(
         // As in Sokoban, brief words follow from the situation and never from chance. Holes are those beside the player:
         // they decide the way.
         (DemoStyle::Brief, _) => {
-            let holes: String = holes.iter().map(|&(r, c)| format!(" hole{}", cell(r, c))).collect();
-            let offset = claims::offset((r, c), (gr, gc));
-            format!("P{} goal{}{offset}{holes} {}", cell(r, c), cell(gr, gc), brief_way(plan[0]))
+            let holes: String = holes.iter().map(|&hole| format!(" hole{}", cell(hole))).collect();
+            format!("P{} goal{}{}{holes} {}", cell(at), cell(goal), offset(at, goal), brief_way(plan[0]))
         }
         (DemoStyle::Verbose, None) => match choice {
             0 => format!("I am at ({r}, {c}) and the goal is at ({gr}, {gc}). No hole is next to me, so I go {way}."),
@@ -53,11 +53,6 @@ pub(super) fn turn(
     };
     let actions = plan.iter().map(|way| way.name().to_owned()).collect();
     Some(Demonstration { reasoning, actions })
-}
-
-/// Row and column without a separator where each is one digit.
-fn cell(row: usize, col: usize) -> String {
-    if row < 10 && col < 10 { format!("{row}{col}") } else { format!(" {row},{col}") }
 }
 
 fn brief_way(way: Move) -> &'static str {

@@ -5,7 +5,7 @@ use std::collections::VecDeque;
 use rand_core::Rng;
 
 use super::{Board, Cell, Direction, Outcome};
-use crate::claims;
+use crate::claims::{cell, offset};
 use crate::rng::index_below;
 use crate::{DemoStyle, Demonstration};
 
@@ -140,7 +140,7 @@ fn opposite(direction: Direction) -> Direction {
 fn brief(push: &Push) -> String {
     let (player, from, stand) = (cell(push.player), cell(push.from), cell(push.stand));
     // Where the box has to go, as a place and from where it is: so the choice of the push needs no arithmetic.
-    let goal = cell(push.goal) + &claims::offset(push.from, push.goal);
+    let goal = cell(push.goal) + &offset(push.from, push.goal);
     let way = match push.direction {
         Direction::Up => "push up",
         Direction::Down => "shove down",
@@ -152,11 +152,6 @@ fn brief(push: &Push) -> String {
     } else {
         format!("P{player} box{from} goal{goal} stand{stand} first {} then {way}", lower(push.first))
     }
-}
-
-/// Row and column, without a separator where each is one digit.
-fn cell((row, col): (usize, usize)) -> String {
-    if row < 10 && col < 10 { format!("{row}{col}") } else { format!(" {row},{col}") }
 }
 
 fn verbose(push: &Push, rng: &mut dyn Rng) -> String {
