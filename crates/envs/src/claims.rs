@@ -25,6 +25,8 @@ pub(crate) struct Claims {
     pub positions: Vec<(Role, (usize, usize))>,
     /// How far the target lies from what has to get there, (rows down, columns right), where the text says so.
     pub offset: Option<(isize, isize)>,
+    /// Whether a hole lies left, down, right and up of the player, where the text goes through these four.
+    pub holes_beside: Option<[bool; 4]>,
     /// The direction of the first move, in lower case, where the text leaves no doubt.
     pub first_move: Option<&'static str>,
 }
@@ -47,6 +49,8 @@ impl Agreement {
 }
 
 const DIRECTIONS: [&str; 4] = ["up", "down", "left", "right"];
+/// The order in which the four sides are gone through.
+const SIDES: [&str; 4] = ["left", "down", "right", "up"];
 
 enum Piece {
     Word(String),
@@ -110,14 +114,35 @@ pub(crate) fn offset(from: (usize, usize), to: (usize, usize)) -> String {
     way(from.0, to.0, "up", "down") + &way(from.1, to.1, "left", "right")
 }
 
+/// The four sides of the player in words that [`read`] understands, left, down, right, up, each by its name or, where a
+/// hole lies there, as `hole`: ` left hole right up`.
+pub(crate) fn sides(holes: [bool; 4]) -> String {
+    SIDES.iter().zip(holes).map(|(side, hole)| format!(" {}", if hole { "hole" } else { side })).collect()
+}
+
+/// The four sides at the beginning of these pieces.
+fn read_sides(pieces: &[Piece]) -> Option<[bool; 4]> {
+    let mut holes = [false; 4];
+    for ((hole, side), piece) in holes.iter_mut().zip(SIDES).zip(pieces.get(..4)?) {
+        match piece {
+            Piece::Word(word) if word == side => {}
+            Piece::Word(word) if word == "hole" => *hole = true,
+            _ => return None,
+        }
+    }
+    // `hole02` names a place.
+    (!matches!(pieces.get(4), Some(Piece::Number(..)))).then_some(holes)
+}
+
 /// Whether an offset (rows down, columns right) leads from one place to another.
 pub(crate) fn leads(offset: (isize, isize), from: (usize, usize), to: (usize, usize)) -> bool {
     from.0.checked_add_signed(offset.0) == Some(to.0) && from.1.checked_add_signed(offset.1) == Some(to.1)
 }
 
 /// Reads the claims of a text. A position is `r,c` or `(r, c)`, or two digits; it is claimed of the last one named
-/// since the position before it. A direction with a number behind it is a part of the offset. The first move is the
-/// direction behind `first` or `start`, or the only one named.
+/// since the position before it. A direction with a number behind it is a part of the offset; four in the order of
+/// [`sides`] speak of the cells beside the player. The first move is the direction behind `first` or `start`, or the only
+/// one named otherwise.
 pub(crate) fn read(text: &str) -> Claims {
     let pieces = pieces(text);
     let mut claims = Claims::default();
@@ -126,6 +151,11 @@ pub(crate) fn read(text: &str) -> Claims {
     let (mut announced, mut awaited) = (None, false);
     let mut at = 0;
     while at < pieces.len() {
+        if let Some(holes) = read_sides(&pieces[at..]) {
+            claims.holes_beside = Some(holes);
+            at += holes.len();
+            continue;
+        }
         match &pieces[at] {
             Piece::Word(word) => {
                 owner = role(word).or(owner);
@@ -213,6 +243,20 @@ mod tests {
         }
         assert!(!leads((-1, 0), (0, 0), (0, 0)), "off the board");
         assert!(read(&format!("up{0} up{0}", u64::MAX)).offset.is_some(), "no overflow");
+    }
+
+    #[test]
+    fn sides_are_written_as_they_are_read() {
+        for bits in 0..16 {
+            let holes = [0, 1, 2, 3].map(|side| (bits >> side) & 1 == 1);
+            let claims = read(&format!("P11 goal33 down2 right2{} go left", sides(holes)));
+            assert_eq!((claims.holes_beside, claims.first_move), (Some(holes), Some("left")), "{}", sides(holes));
+            assert_eq!((claims.positions.len(), claims.offset), (2, Some((2, 2))));
+        }
+        assert_eq!(read("P11 left hole up right").holes_beside, None, "another order");
+        assert_eq!(read("P11 left down right").holes_beside, None, "one is missing");
+        assert_eq!(read("P11 left down right up2").holes_beside, None, "an offset");
+        assert_eq!(read("P11 left down right hole22").positions.len(), 2, "a place");
     }
 
     #[test]

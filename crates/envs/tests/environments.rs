@@ -504,6 +504,11 @@ fn demonstrations_claim_what_is_true_and_false_claims_are_found() {
         assert_eq!((wrong.claims, wrong.right), (5, 0), "{tag}");
         assert_eq!(env.check_reasoning("nothing to see", &actions).unwrap().claims, 0);
     }
+    let mut lake = tagged("FrozenLake");
+    lake.reset(123, Split::Val).unwrap();
+    let all = lake.check_reasoning("hole hole hole hole", &[]).unwrap();
+    let none = lake.check_reasoning("left down right up", &[]).unwrap();
+    assert_eq!((all.claims, none.claims, all.right + none.right), (4, 4, 4), "each side is a hole or is none");
     assert!(tagged("Bandit").check_reasoning("P11", &[]).is_none());
 }
 

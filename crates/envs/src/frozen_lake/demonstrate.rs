@@ -3,7 +3,7 @@
 use rand_core::Rng;
 
 use super::{Lake, Move, Tile};
-use crate::claims::{cell, offset};
+use crate::claims::{cell, offset, sides};
 use crate::rng::index_below;
 use crate::{DemoStyle, Demonstration};
 
@@ -18,19 +18,15 @@ pub(super) fn turn(
     let way = lower(*plan.first()?);
     let (at, goal) = (lake.position(player), lake.position(lake.goal()));
     let ((r, c), (gr, gc)) = (at, goal);
-    let holes: Vec<(usize, usize)> = Move::ALL
-        .into_iter()
-        .map(|way| lake.neighbour(player, way))
-        .filter(|&cell| lake.tile(cell) == Tile::Hole)
-        .map(|cell| lake.position(cell))
-        .collect();
+    let beside = Move::ALL.map(|way| lake.neighbour(player, way));
+    let holes = beside.map(|cell| lake.tile(cell) == Tile::Hole);
+    let hole = beside.into_iter().find(|&cell| lake.tile(cell) == Tile::Hole).map(|cell| lake.position(cell));
     let choice = index_below(rng, 3);
-    let reasoning = match (style, holes.first().copied()) {
-        // As in Sokoban, brief words follow from the situation and never from chance. Holes are those beside the player:
-        // they decide the way.
+    let reasoning = match (style, hole) {
+        // As in Sokoban, brief words follow from the situation and never from chance. They always go through all four
+        // sides: what may be left out, the agent soon leaves out.
         (DemoStyle::Brief, _) => {
-            let holes: String = holes.iter().map(|&hole| format!(" hole{}", cell(hole))).collect();
-            format!("P{} goal{}{}{holes} {}", cell(at), cell(goal), offset(at, goal), brief_way(plan[0]))
+            format!("P{} goal{}{}{} {}", cell(at), cell(goal), offset(at, goal), sides(holes), brief_way(plan[0]))
         }
         (DemoStyle::Verbose, None) => match choice {
             0 => format!("I am at ({r}, {c}) and the goal is at ({gr}, {gc}). No hole is next to me, so I go {way}."),

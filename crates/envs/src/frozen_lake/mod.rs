@@ -206,6 +206,9 @@ impl Environment for FrozenLake {
         if let Some(offset) = claims.offset {
             agreement.count(claims::leads(offset, lake.position(*player), lake.position(lake.goal())));
         }
+        for (way, hole) in Move::ALL.into_iter().zip(claims.holes_beside.into_iter().flatten()) {
+            agreement.count(hole == (lake.tile(lake.neighbour(*player, way)) == Tile::Hole));
+        }
         if let (Some(announced), Some(action)) = (claims.first_move, actions.first()) {
             agreement.count(action.eq_ignore_ascii_case(announced));
         }
