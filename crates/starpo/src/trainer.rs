@@ -39,7 +39,7 @@ use crate::tokens::Rows;
 use crate::update::{Controls, Schedule, TrainingBatch, UpdateReport, update_actor, update_critic};
 
 use collecting::Collected;
-pub use report::{Event, GuardSummary, Observer, RunEnd, SuccessSummary, Summary, TrainError};
+pub use report::{EndedEarly, Event, GuardSummary, Observer, RunEnd, SuccessSummary, Summary, TrainError};
 pub use set_up::{limits, rollout_options};
 use watching::Snapshots;
 
@@ -68,6 +68,8 @@ pub struct Trainer {
     run: RunDir,
     events: Option<EventWriter>,
     stop: Arc<AtomicBool>,
+    /// Why the run ends before its last iteration, once that is decided.
+    ended_early: Option<EndedEarly>,
     started: Instant,
 }
 
@@ -138,6 +140,7 @@ impl Trainer {
         let collapsed = !kept.is_empty() && spread.is_some_and(|std| self.progress.early_stop.spread(std));
         if collapsed {
             metrics.set("early_stopped/reward_variance_collapse", 1.0);
+            self.ended_early = Some(EndedEarly::SpreadCollapsed);
             stop_early = true;
         } else if !kept.is_empty() {
             // 3. Credit. 4. Update.
@@ -168,6 +171,7 @@ impl Trainer {
         metrics.set("rollout/consecutive_empty_after_filter_steps", self.progress.empty_iterations as f64);
         if stop {
             metrics.set("early_stopped/empty_filtered_steps", 1.0);
+            self.ended_early = Some(EndedEarly::NothingToLearnFrom);
         }
         stop
     }

@@ -252,6 +252,9 @@ fn print_summary(summary: &Summary, seen: &Seen, folder: &Path) {
     let mut facts = Table::default();
     let mut fact = |name: &str, value: String| facts.row([name.to_owned(), value]);
     fact("iterations", format!("{} after {} warm-start steps", summary.iterations, summary.warm_start_steps));
+    if let Some(reason) = summary.ended_early {
+        fact("ended early", reason.words().to_owned());
+    }
     let guard = &summary.guard;
     if guard.warnings > 0 {
         fact(

@@ -77,6 +77,30 @@ fn a_run_leaves_everything_behind() {
 }
 
 #[test]
+fn a_run_that_ends_early_says_why() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("early");
+    // A model that has learned nothing never answers: all returns are equal.
+    let ran = train(
+        &folder,
+        &[
+            "warm_start.enabled=false",
+            "trainer.val_before_train=false",
+            "trainer.total_training_steps=5",
+            "actor_rollout_ref.rollout.response_length=4",
+            "actor_rollout_ref.rollout.rollout_filter_include_zero=false",
+            "actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=2",
+        ],
+    );
+    let out = ran.done();
+    assert!(out.contains("ended early") && out.contains("rollout_filter_empty_stop_steps"), "{out}");
+    let early = summary(&folder);
+    assert_eq!((&early["iterations"], &early["ended_early"]), (&2.into(), &"nothing_to_learn_from".into()));
+    let (_, whole, ..) = finished();
+    assert_eq!(summary(whole).get("ended_early"), None);
+}
+
+#[test]
 fn a_second_run_with_other_threads_ends_at_the_same_weights() {
     let root = tempfile::tempdir().unwrap();
     let folder = root.path().join("again");

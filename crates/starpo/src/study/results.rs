@@ -161,7 +161,8 @@ pub fn table(study: &Study, arms: &[ArmResult]) -> String {
     out += "| arm | runs | end | peak | end / peak, lowest | interventions |\n|---|---|---|---|---|---|\n";
     for arm in arms {
         let finished: Vec<&RunResult> = arm.runs.iter().filter(|run| run.finished).collect();
-        let lowest = finished.iter().filter_map(|run| Some(run.end? / run.peak?)).reduce(f64::min);
+        let lowest =
+            finished.iter().filter_map(|run| Some(run.end? / run.peak.filter(|peak| *peak > 0.0)?)).reduce(f64::min);
         out += &format!(
             "| {} | {}/{} | {} | {} | {} | {} |\n",
             arm.name,

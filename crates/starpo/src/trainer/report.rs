@@ -113,6 +113,9 @@ pub type Observer<'a> = dyn FnMut(Event<'_>) + 'a;
 pub struct Summary {
     /// Iterations done.
     pub iterations: u64,
+    /// Why it ended before its last iteration, if it did.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub ended_early: Option<EndedEarly>,
     /// Wall-clock seconds, over all sessions of a resumed run.
     pub seconds: f64,
     /// Sampled tokens per second of rollout.
@@ -134,6 +137,36 @@ pub struct Summary {
     pub guard: GuardSummary,
     /// Training instances skipped because a validation instance has the same board.
     pub leaked_instances_skipped: u64,
+}
+
+/// Why a run ended before its last iteration.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EndedEarly {
+    /// In `rollout_filter_empty_stop_steps` iterations in a row no group was left to learn from.
+    NothingToLearnFrom,
+    /// `trainer.early_stopping`: the spread of returns within groups collapsed.
+    SpreadCollapsed,
+    /// `trainer.early_stopping`: validation success stayed hopeless.
+    LowValidation,
+    /// The guard went back as often as it may.
+    Guard,
+}
+
+impl EndedEarly {
+    /// The reason in words that go on after "ended early: ".
+    #[must_use]
+    pub fn words(self) -> &'static str {
+        match self {
+            Self::NothingToLearnFrom => {
+                "several iterations in a row left no group to learn from, as all returns of a group were equal \
+                 (actor_rollout_ref.rollout.rollout_filter_empty_stop_steps)"
+            }
+            Self::SpreadCollapsed => "the spread of returns within groups collapsed (trainer.early_stopping)",
+            Self::LowValidation => "validation success stayed hopeless (trainer.early_stopping)",
+            Self::Guard => "the guard went back as often as it may (guard.max_rollbacks)",
+        }
+    }
 }
 
 /// What the guard did in a run.

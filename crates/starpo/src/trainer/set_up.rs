@@ -87,6 +87,7 @@ impl Trainer {
             run,
             events,
             stop,
+            ended_early: None,
             started: Instant::now(),
             config,
         })

@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use super::{EVAL_STREAM, Event, Observer, TrainError, Trainer};
+use super::{EVAL_STREAM, EndedEarly, Event, Observer, TrainError, Trainer};
 use crate::config::GuardMode;
 use crate::diagnostics::batch::batch_health;
 use crate::diagnostics::collapse::measure_collapse;
@@ -94,6 +94,9 @@ impl Trainer {
         metrics.set("guard/interventions", guard.interventions as f64);
         metrics.set("guard/rollbacks", guard.rollbacks as f64);
         metrics.set("guard/lr_scale", guard.effects.lr_scale);
+        if decision.stop {
+            self.ended_early = Some(EndedEarly::Guard);
+        }
         Ok(decision.stop)
     }
 
@@ -119,6 +122,7 @@ impl Trainer {
             }
             if stop {
                 metrics.set("early_stopped/low_validation_success", 1.0);
+                self.ended_early = Some(EndedEarly::LowValidation);
             }
         }
         self.progress.unseen_validation = Some(report.score.success);

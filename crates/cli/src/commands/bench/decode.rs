@@ -6,12 +6,12 @@ use clap::Args;
 use ragen_starpo::policy::{Policy, Request, Sampling};
 use serde_json::json;
 
-use super::{check_shape, peak_rss_bytes, policy, random_tokens};
+use super::{check_shape, median, peak_rss_bytes, policy, random_tokens};
 use crate::failure::{Failure, Outcome};
 use crate::model::MODEL_HELP;
 use crate::output::{self, Table};
 
-/// Generation with sampling: prompt tokens read and new tokens produced a second, by batch size.
+/// Generation with sampling: prompt tokens read and new tokens produced a second, by batch size; medians.
 #[derive(Args)]
 pub struct Decode {
     #[arg(long, value_name = "PATH", default_value = "tiny", help = MODEL_HELP)]
@@ -25,6 +25,9 @@ pub struct Decode {
     /// Tokens to produce.
     #[arg(long, value_name = "N", default_value_t = 60)]
     new_tokens: usize,
+    /// Rounds after one that warms up; what is printed are medians.
+    #[arg(long, value_name = "N", default_value_t = 3)]
+    rounds: usize,
     /// Print JSON.
     #[arg(long)]
     json: bool,
@@ -39,16 +42,25 @@ impl Decode {
                 "--new-tokens has to be at least 2: the first one belongs to reading the prompt",
             ));
         }
+        if self.rounds == 0 {
+            return Err(Failure::input("--rounds has to be at least 1"));
+        }
         let mut results = Vec::new();
         for &batch in &self.batch {
             check_shape(batch, self.prompt_len.saturating_add(self.new_tokens), &policy)?;
             let prompts = random_tokens(batch, self.prompt_len, &policy);
             // One token comes with the reading; what more tokens take on top is decoding.
-            let prefill = generate(&mut policy, &prompts, 1)?;
-            let decode = generate(&mut policy, &prompts, self.new_tokens)? - prefill;
+            generate(&mut policy, &prompts, self.new_tokens)?;
+            let (mut reading, mut all) = (Vec::new(), Vec::new());
+            for _ in 0..self.rounds {
+                reading.push(generate(&mut policy, &prompts, 1)?);
+                all.push(generate(&mut policy, &prompts, self.new_tokens)?);
+            }
+            let (prefill, all) = (median(&reading), median(&all));
             let read = (batch * self.prompt_len) as f64 / prefill.max(1e-9);
-            let produced = (batch * (self.new_tokens - 1)) as f64 / decode.max(1e-9);
-            let whole = (batch * self.new_tokens) as f64 / (prefill + decode).max(1e-9);
+            // On a noisy machine a few tokens of a small model can seem to take no time at all.
+            let produced = (all > prefill).then(|| (batch * (self.new_tokens - 1)) as f64 / (all - prefill));
+            let whole = (batch * self.new_tokens) as f64 / all.max(1e-9);
             results.push((batch, read, produced, whole));
         }
         let peak = peak_rss_bytes();
@@ -63,7 +75,12 @@ impl Decode {
         }
         let mut table = Table::new(&["batch", "prompt tokens/s", "new tokens/s", "with prefill"]);
         for (batch, read, produced, whole) in results {
-            table.row([batch.to_string(), format!("{read:.0}"), format!("{produced:.0}"), format!("{whole:.0}")]);
+            table.row([
+                batch.to_string(),
+                format!("{read:.0}"),
+                produced.map_or_else(|| "–".to_owned(), |speed| format!("{speed:.0}")),
+                format!("{whole:.0}"),
+            ]);
         }
         table.print();
         Ok(())

@@ -61,8 +61,8 @@ impl Envs {
                 self.seconds
             )));
         }
-        let templates = if self.tags.is_empty() {
-            registry::templates()
+        let templates: Vec<Template> = if self.tags.is_empty() {
+            registry::templates().into_iter().filter(|template| template.needs().is_none()).collect()
         } else {
             self.tags.iter().map(|tag| registry::template(tag)).collect::<Result<_, _>>()?
         };
