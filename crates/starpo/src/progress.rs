@@ -10,6 +10,7 @@ use crate::entropy_control::EntropyControl;
 use crate::evaluate::EvalReport;
 use crate::guard::Guard;
 use crate::instances::SeedCounter;
+use crate::trainer::EndedEarly;
 
 /// File within a checkpoint.
 const FILE: &str = "progress.json";
@@ -62,6 +63,9 @@ pub struct Progress {
     /// Success of a validation that the guard has not seen yet.
     #[serde(default)]
     pub unseen_validation: Option<f64>,
+    /// Why the run ends before its last iteration, once that is decided.
+    #[serde(default)]
+    pub ended_early: Option<EndedEarly>,
 }
 
 impl Progress {
@@ -112,6 +116,7 @@ mod tests {
             early_stop: EarlyStop { base: vec![0.1], ..EarlyStop::default() },
             guard,
             unseen_validation: Some(0.3),
+            ended_early: Some(EndedEarly::Guard),
         }
     }
 
@@ -126,7 +131,7 @@ mod tests {
     fn older_checkpoints_can_be_read_and_broken_ones_are_named() {
         let dir = tempfile::tempdir().unwrap();
         let mut old = serde_json::to_value(some_progress()).unwrap();
-        for newer in ["entropy", "collapse", "early_stop", "guard", "unseen_validation"] {
+        for newer in ["entropy", "collapse", "early_stop", "guard", "unseen_validation", "ended_early"] {
             assert!(old.as_object_mut().unwrap().shift_remove(newer).is_some(), "{newer}");
         }
         let path = dir.path().join(FILE);
@@ -138,6 +143,7 @@ mod tests {
             early_stop: EarlyStop::default(),
             guard: Guard::default(),
             unseen_validation: None,
+            ended_early: None,
             ..some_progress()
         };
         assert_eq!(read, fresh);

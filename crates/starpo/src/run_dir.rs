@@ -115,6 +115,19 @@ pub enum RunDirError {
         /// What was expected, what was found.
         message: String,
     },
+    /// The latest checkpoint is not what was written.
+    #[error(
+        "the checkpoint {} is damaged: a file in it is missing or has another size than when it was written; restore \
+         it, or move the folder away to go on from {}; nothing was changed",
+        .path.display(),
+        .earlier.map_or_else(|| "the beginning".to_owned(), |step| format!("iteration {step}"))
+    )]
+    Damaged {
+        /// Its folder.
+        path: PathBuf,
+        /// The iteration of the latest checkpoint before it that is complete.
+        earlier: Option<u64>,
+    },
     /// The content of a checkpoint could not be written. Earlier checkpoints are untouched.
     #[error("cannot write the checkpoint of iteration {step} in {}: {message}; earlier checkpoints are untouched", .path.display())]
     Checkpoint {

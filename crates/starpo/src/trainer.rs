@@ -68,8 +68,6 @@ pub struct Trainer {
     run: RunDir,
     events: Option<EventWriter>,
     stop: Arc<AtomicBool>,
-    /// Why the run ends before its last iteration, once that is decided.
-    ended_early: Option<EndedEarly>,
     started: Instant,
 }
 
@@ -86,7 +84,7 @@ impl Trainer {
         if self.progress.iteration == 0 && self.progress.latest_eval.is_none() && self.config.trainer.val_before_train {
             self.validate(observe)?;
         }
-        while self.progress.iteration < total {
+        while self.progress.iteration < total && self.progress.ended_early.is_none() {
             if self.stop.load(Ordering::Relaxed) {
                 return self.interrupted();
             }
@@ -140,7 +138,7 @@ impl Trainer {
         let collapsed = !kept.is_empty() && spread.is_some_and(|std| self.progress.early_stop.spread(std));
         if collapsed {
             metrics.set("early_stopped/reward_variance_collapse", 1.0);
-            self.ended_early = Some(EndedEarly::SpreadCollapsed);
+            self.progress.ended_early = Some(EndedEarly::SpreadCollapsed);
             stop_early = true;
         } else if !kept.is_empty() {
             // 3. Credit. 4. Update.
@@ -171,7 +169,7 @@ impl Trainer {
         metrics.set("rollout/consecutive_empty_after_filter_steps", self.progress.empty_iterations as f64);
         if stop {
             metrics.set("early_stopped/empty_filtered_steps", 1.0);
-            self.ended_early = Some(EndedEarly::NothingToLearnFrom);
+            self.progress.ended_early = Some(EndedEarly::NothingToLearnFrom);
         }
         stop
     }

@@ -100,6 +100,22 @@ fn truncated_weights() {
 }
 
 #[test]
+fn weights_that_are_no_numbers() {
+    let root = tempfile::tempdir().unwrap();
+    let model = exported(root.path());
+    let file = model.join("model.safetensors");
+    let mut bytes = std::fs::read(&file).unwrap();
+    let end = bytes.len();
+    bytes[end - 4..].copy_from_slice(&f32::NAN.to_le_bytes());
+    bytes[end - 8..end - 4].copy_from_slice(&f32::INFINITY.to_le_bytes());
+    std::fs::write(&file, bytes).unwrap();
+    for command in [&["eval"][..], &["score", "--text", "a"]] {
+        let ran = ragen(&[&command[..1], &[&*arg(&model)], &command[1..]].concat());
+        ran.refused(&["model.safetensors", "tensor `", "found 2 that are NaN or infinite"]);
+    }
+}
+
+#[test]
 fn an_unknown_architecture_and_a_wrong_shape() {
     let root = tempfile::tempdir().unwrap();
     let model = exported(root.path());

@@ -96,6 +96,8 @@ fn a_run_that_ends_early_says_why() {
     assert!(out.contains("ended early") && out.contains("rollout_filter_empty_stop_steps"), "{out}");
     let early = summary(&folder);
     assert_eq!((&early["iterations"], &early["ended_early"]), (&2.into(), &"nothing_to_learn_from".into()));
+    ragen(&["train", "--resume", "--run-dir", &arg(&folder)]).done();
+    assert_eq!(summary(&folder)["iterations"], 2, "what has ended stays ended");
     let (_, whole, ..) = finished();
     assert_eq!(summary(whole).get("ended_early"), None);
 }

@@ -142,6 +142,20 @@ pub enum WeightsError {
         /// Types that are read.
         supported: &'static str,
     },
+    /// A parameter is no number.
+    #[error(
+        "{}: tensor `{key}`: expected finite values, found {count} that are NaN or infinite; the training that wrote it \
+         went astray or the file is damaged",
+        path.display()
+    )]
+    NotFinite {
+        /// File.
+        path: PathBuf,
+        /// Name.
+        key: String,
+        /// How many.
+        count: usize,
+    },
     /// The configuration is wrong.
     #[error("{}: {source}", path.display())]
     Config {
@@ -334,6 +348,10 @@ pub(crate) fn read_params(
         };
         let out = &mut params[range.range.clone()];
         read_tensor(file, tensor.offset, dtype, out).map_err(WeightsError::io(path))?;
+        let count = out.iter().filter(|value| !value.is_finite()).count();
+        if count > 0 {
+            return Err(WeightsError::NotFinite { path: path.to_path_buf(), key: tensor.name.clone(), count });
+        }
     }
     Ok(LoadedParams { params, ranges, ignored_tensors })
 }

@@ -1,5 +1,6 @@
 //! Checkpoints of a run: folders `global_step_N`. One is written under a temporary name together with a list of its
-//! files and their sizes, put on the disk, and renamed; only then may an older one go. What is not complete is ignored.
+//! files and their sizes, put on the disk, and renamed; only then may an older one go. A kill therefore leaves nothing
+//! incomplete under a checkpoint's own name: what is incomplete there was damaged by something else.
 
 use std::collections::BTreeMap;
 use std::fs::File;
@@ -39,8 +40,7 @@ impl RunDir {
         let dir = self.checkpoints_dir();
         let mut found = Vec::new();
         for (name, path) in entries(&dir)? {
-            let step = name.strip_prefix(PREFIX).and_then(|step| step.parse().ok());
-            if let Some(step) = step
+            if let Some(step) = step_of(&name)
                 && is_complete(&path, step)
             {
                 found.push(Checkpoint { step, path });
@@ -50,12 +50,23 @@ impl RunDir {
         Ok(found)
     }
 
-    /// The latest complete checkpoint.
+    /// The latest checkpoint.
     ///
     /// # Errors
-    /// [`RunDirError::Io`].
+    /// [`RunDirError::Damaged`] when it is not complete: going on from an earlier one, or from the beginning, would throw
+    /// away what may still be mended. [`RunDirError::Io`].
     pub fn latest_checkpoint(&self) -> Result<Option<Checkpoint>, RunDirError> {
-        Ok(self.checkpoints()?.pop())
+        let latest = self.checkpoints()?.pop();
+        let newest = entries(&self.checkpoints_dir())?
+            .into_iter()
+            .filter_map(|(name, path)| Some((step_of(&name)?, path)))
+            .max_by_key(|(step, _)| *step);
+        match newest {
+            Some((step, path)) if latest.as_ref().is_none_or(|checkpoint| checkpoint.step < step) => {
+                Err(RunDirError::Damaged { path, earlier: latest.map(|checkpoint| checkpoint.step) })
+            }
+            _ => Ok(latest),
+        }
     }
 
     /// Writes the checkpoint of iteration `step` and then deletes all but the latest `keep` (at least one). `fill`
@@ -107,6 +118,11 @@ impl RunDir {
         let surplus = all.len().saturating_sub(keep.max(1));
         all.iter().take(surplus).try_for_each(|checkpoint| remove(&checkpoint.path))
     }
+}
+
+/// The iteration that a checkpoint's folder name speaks of.
+fn step_of(name: &str) -> Option<u64> {
+    name.strip_prefix(PREFIX)?.parse().ok()
 }
 
 enum Failure {

@@ -141,7 +141,7 @@ fn a_failed_checkpoint_leaves_the_earlier_ones() {
 }
 
 #[test]
-fn incomplete_checkpoints_are_ignored_and_tidied() {
+fn damaged_checkpoints_are_named_and_half_written_ones_tidied() {
     let (_root, path, run) = new_run();
     run.write_checkpoint(1, 9, fill("one")).unwrap();
     let second = run.write_checkpoint(2, 9, fill("two")).unwrap();
@@ -150,7 +150,16 @@ fn incomplete_checkpoints_are_ignored_and_tidied() {
     fs::create_dir(dir.join("global_step_3")).unwrap();
     fs::create_dir(dir.join(".global_step_4.tmp")).unwrap();
     fs::create_dir(dir.join("global_step_x")).unwrap();
+    for name in ["global_step_3", "global_step_2"] {
+        let error = run.latest_checkpoint().unwrap_err().to_string();
+        assert!(error.contains(name) && error.contains("damaged") && error.contains("from iteration 1;"), "{error}");
+        fs::rename(dir.join(name), path.join(name)).unwrap();
+    }
     assert_eq!(run.latest_checkpoint().unwrap().unwrap().step, 1);
+    fs::write(dir.join("global_step_1/actor/weights"), "").unwrap();
+    let error = run.latest_checkpoint().unwrap_err().to_string();
+    assert!(error.contains("from the beginning"), "{error}");
+    fs::write(dir.join("global_step_1/actor/weights"), "one").unwrap();
     // A kill between moving the old one away and moving the new one in.
     fs::rename(dir.join("global_step_1"), dir.join(".global_step_1.replaced.tmp")).unwrap();
     drop(run);

@@ -108,7 +108,7 @@ impl Trainer {
             .collect();
         let summary = Summary {
             iterations: p.iteration,
-            ended_early: self.ended_early,
+            ended_early: self.progress.ended_early,
             seconds: p.seconds,
             generated_tokens_per_second: rate(p.generated),
             trained_tokens_per_second: rate(p.trained),

@@ -2,7 +2,7 @@
 
 use std::collections::BTreeMap;
 
-use serde::Serialize;
+use serde::{Deserialize, Serialize};
 
 use crate::agent::AgentError;
 use crate::evaluate::EvalReport;
@@ -140,7 +140,7 @@ pub struct Summary {
 }
 
 /// Why a run ended before its last iteration.
-#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize)]
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum EndedEarly {
     /// In `rollout_filter_empty_stop_steps` iterations in a row no group was left to learn from.

@@ -65,6 +65,7 @@ impl Trainer {
             early_stop: EarlyStop::default(),
             guard: Guard::default(),
             unseen_validation: None,
+            ended_early: None,
         };
         let events = if config.trainer.logger.contains(&Logger::Tensorboard) {
             Some(EventWriter::create(&run.tensorboard_dir())?)
@@ -87,7 +88,6 @@ impl Trainer {
             run,
             events,
             stop,
-            ended_early: None,
             started: Instant::now(),
             config,
         })

@@ -95,7 +95,7 @@ impl Trainer {
         metrics.set("guard/rollbacks", guard.rollbacks as f64);
         metrics.set("guard/lr_scale", guard.effects.lr_scale);
         if decision.stop {
-            self.ended_early = Some(EndedEarly::Guard);
+            self.progress.ended_early = Some(EndedEarly::Guard);
         }
         Ok(decision.stop)
     }
@@ -122,7 +122,7 @@ impl Trainer {
             }
             if stop {
                 metrics.set("early_stopped/low_validation_success", 1.0);
-                self.ended_early = Some(EndedEarly::LowValidation);
+                self.progress.ended_early = Some(EndedEarly::LowValidation);
             }
         }
         self.progress.unseen_validation = Some(report.score.success);
