@@ -49,7 +49,7 @@ impl Agreement {
 }
 
 const DIRECTIONS: [&str; 4] = ["up", "down", "left", "right"];
-/// The order in which the four sides are gone through.
+/// The order in which the four sides are gone through: that of Gymnasium's FrozenLake actions.
 const SIDES: [&str; 4] = ["left", "down", "right", "up"];
 
 enum Piece {

@@ -4,6 +4,7 @@ use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 
+use crate::config::{Config, GuardMode};
 use crate::diagnostics::collapse::CollapseState;
 use crate::early_stop::EarlyStop;
 use crate::entropy_control::EntropyControl;
@@ -69,6 +70,18 @@ pub struct Progress {
 }
 
 impl Progress {
+    /// Forgets the end of a run that the settings of today would not have ended: they may have changed since.
+    pub fn review_end(&mut self, config: &Config) {
+        let limit = config.actor_rollout_ref.rollout.rollout_filter_empty_stop_steps;
+        self.ended_early = self.ended_early.filter(|reason| match reason {
+            EndedEarly::NothingToLearnFrom => limit > 0 && self.empty_iterations >= limit,
+            EndedEarly::SpreadCollapsed | EndedEarly::LowValidation => config.trainer.early_stopping,
+            EndedEarly::Guard => {
+                config.guard.mode == GuardMode::Act && self.guard.rollbacks >= config.guard.max_rollbacks
+            }
+        });
+    }
+
     /// Writes the state into a checkpoint folder.
     ///
     /// # Errors
@@ -125,6 +138,26 @@ mod tests {
         let dir = tempfile::tempdir().unwrap();
         some_progress().save(dir.path()).unwrap();
         assert_eq!(Progress::load(dir.path()).unwrap(), some_progress());
+    }
+
+    #[test]
+    fn an_end_holds_as_long_as_its_settings() {
+        let mut progress = some_progress();
+        progress.empty_iterations = 5;
+        let mut holds = |reason: EndedEarly, setting: &str| {
+            progress.ended_early = Some(reason);
+            progress.review_end(&Config::load(None, &[setting.to_owned()]).unwrap());
+            progress.ended_early == Some(reason)
+        };
+        let limit = |n: u32| format!("actor_rollout_ref.rollout.rollout_filter_empty_stop_steps={n}");
+        assert!(holds(EndedEarly::NothingToLearnFrom, &limit(5)));
+        assert!(!holds(EndedEarly::NothingToLearnFrom, &limit(6)));
+        assert!(!holds(EndedEarly::NothingToLearnFrom, &limit(0)), "never");
+        for reason in [EndedEarly::SpreadCollapsed, EndedEarly::LowValidation] {
+            assert!(holds(reason, "trainer.early_stopping=true"));
+            assert!(!holds(reason, "trainer.early_stopping=false"));
+        }
+        assert!(!holds(EndedEarly::Guard, "guard.mode=observe"));
     }
 
     #[test]

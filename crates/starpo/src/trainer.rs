@@ -88,24 +88,21 @@ impl Trainer {
             if self.stop.load(Ordering::Relaxed) {
                 return self.interrupted();
             }
-            let mut stop_early = self.iteration(observe)?;
+            self.iteration(observe)?;
             let step = self.progress.iteration;
-            let last = if stop_early { step } else { total };
-            if is_due(self.config.trainer.test_freq, step, last) {
-                stop_early |= self.validate(observe)?;
+            let last = |progress: &Progress| if progress.ended_early.is_some() { step } else { total };
+            if is_due(self.config.trainer.test_freq, step, last(&self.progress)) {
+                self.validate(observe)?;
             }
-            if is_due(self.config.trainer.save_freq, step, if stop_early { step } else { total }) {
+            if is_due(self.config.trainer.save_freq, step, last(&self.progress)) {
                 self.checkpoint()?;
-            }
-            if stop_early {
-                break;
             }
         }
         self.finish(observe)
     }
 
-    /// One iteration. True: the run should end here.
-    fn iteration(&mut self, observe: &mut Observer<'_>) -> Result<bool, TrainError> {
+    /// One iteration.
+    fn iteration(&mut self, observe: &mut Observer<'_>) -> Result<(), TrainError> {
         let began = Instant::now();
         let number = self.progress.iteration + 1;
         let mut metrics = Metrics::new();
@@ -133,13 +130,12 @@ impl Trainer {
         metrics.extend(filtered.metrics());
         let kept: Vec<&Episode> =
             filtered.kept_rows.iter().map(|&row| &episodes[row]).filter(|e| e.trained.iter().any(|t| *t)).collect();
-        let mut stop_early = self.count_empty(kept.is_empty(), &mut metrics);
+        self.count_empty(kept.is_empty(), &mut metrics);
         let spread = metrics.get("rollout/in_group_return_std").filter(|_| self.config.trainer.early_stopping);
         let collapsed = !kept.is_empty() && spread.is_some_and(|std| self.progress.early_stop.spread(std));
         if collapsed {
             metrics.set("early_stopped/reward_variance_collapse", 1.0);
             self.progress.ended_early = Some(EndedEarly::SpreadCollapsed);
-            stop_early = true;
         } else if !kept.is_empty() {
             // 3. Credit. 4. Update.
             self.learn(&kept, &groups, &filtered, number, &mut metrics)?;
@@ -147,7 +143,7 @@ impl Trainer {
 
         // 5. Watch.
         self.progress.iteration = number;
-        stop_early |= self.guard(number, success, &mut metrics, observe)?;
+        self.guard(number, success, &mut metrics, observe)?;
         let seconds = began.elapsed().as_secs_f64();
         self.progress.seconds += seconds;
         self.progress.collapse.seconds.1 += seconds;
@@ -157,11 +153,11 @@ impl Trainer {
         metrics.set("train/leaked_instances_skipped", self.progress.train_seeds.skipped as f64);
         self.record(number, &metrics)?;
         observe(Event::Iteration { iteration: number, metrics: &metrics });
-        Ok(stop_early)
+        Ok(())
     }
 
-    /// Counts iterations in a row of which nothing was kept. True: there are too many.
-    fn count_empty(&mut self, empty: bool, metrics: &mut Metrics) -> bool {
+    /// Counts iterations in a row of which nothing was kept; too many end the run.
+    fn count_empty(&mut self, empty: bool, metrics: &mut Metrics) {
         self.progress.empty_iterations = if empty { self.progress.empty_iterations + 1 } else { 0 };
         let limit = self.config.actor_rollout_ref.rollout.rollout_filter_empty_stop_steps;
         let stop = empty && limit > 0 && self.progress.empty_iterations >= limit;
@@ -171,7 +167,6 @@ impl Trainer {
             metrics.set("early_stopped/empty_filtered_steps", 1.0);
             self.progress.ended_early = Some(EndedEarly::NothingToLearnFrom);
         }
-        stop
     }
 
     fn learn(

@@ -98,6 +98,9 @@ fn a_run_that_ends_early_says_why() {
     assert_eq!((&early["iterations"], &early["ended_early"]), (&2.into(), &"nothing_to_learn_from".into()));
     ragen(&["train", "--resume", "--run-dir", &arg(&folder)]).done();
     assert_eq!(summary(&folder)["iterations"], 2, "what has ended stays ended");
+    let more = "actor_rollout_ref.rollout.rollout_filter_empty_stop_steps=3";
+    ragen(&["train", "--resume", "--run-dir", &arg(&folder), more]).done();
+    assert_eq!(summary(&folder)["iterations"], 3, "unless its settings change");
     let (_, whole, ..) = finished();
     assert_eq!(summary(whole).get("ended_early"), None);
 }

@@ -20,7 +20,7 @@ pub(super) fn turn(
     let ((r, c), (gr, gc)) = (at, goal);
     let beside = Move::ALL.map(|way| lake.neighbour(player, way));
     let holes = beside.map(|cell| lake.tile(cell) == Tile::Hole);
-    let hole = beside.into_iter().find(|&cell| lake.tile(cell) == Tile::Hole).map(|cell| lake.position(cell));
+    let hole = beside.into_iter().zip(holes).find(|(_, hole)| *hole).map(|(cell, _)| lake.position(cell));
     let choice = index_below(rng, 3);
     let reasoning = match (style, hole) {
         // As in Sokoban, brief words follow from the situation and never from chance. They always go through all four
@@ -66,5 +66,15 @@ fn lower(way: Move) -> &'static str {
         Move::Down => "down",
         Move::Right => "right",
         Move::Up => "up",
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn sides_go_in_the_order_of_the_moves() {
+        assert_eq!(sides([false; 4]), Move::ALL.map(|way| format!(" {}", lower(way))).concat());
     }
 }

@@ -34,6 +34,7 @@ impl Trainer {
         };
         let broken = |e: &dyn std::fmt::Display| TrainError::Resume(format!("{}: {e}", checkpoint.path.display()));
         trainer.progress = Progress::load(&checkpoint.path).map_err(|e| broken(&e))?;
+        trainer.progress.review_end(&trainer.config);
         trainer.policy.load(&checkpoint.path.join("actor")).map_err(|e| broken(&e))?;
         if let Some(critic) = &mut trainer.critic {
             critic.load(&checkpoint.path.join("critic")).map_err(|e| broken(&e))?;
@@ -108,7 +109,8 @@ impl Trainer {
             .collect();
         let summary = Summary {
             iterations: p.iteration,
-            ended_early: self.progress.ended_early,
+            // What is found in the last iteration ends nothing early.
+            ended_early: p.ended_early.filter(|_| p.iteration < self.config.trainer.total_training_steps),
             seconds: p.seconds,
             generated_tokens_per_second: rate(p.generated),
             trained_tokens_per_second: rate(p.trained),

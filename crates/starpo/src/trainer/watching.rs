@@ -60,17 +60,17 @@ impl Trainer {
         Ok(())
     }
 
-    /// Shows the iteration to the guard and does what it decides. True: the run should end here.
+    /// Shows the iteration to the guard and does what it decides.
     pub(super) fn guard(
         &mut self,
         number: u64,
         success: f64,
         metrics: &mut Metrics,
         observe: &mut Observer<'_>,
-    ) -> Result<bool, TrainError> {
+    ) -> Result<(), TrainError> {
         let setting = &self.config.guard;
         if setting.mode == GuardMode::Off {
-            return Ok(false);
+            return Ok(());
         }
         let now = Observation::of(metrics, success, self.progress.unseen_validation.take());
         let decision = self.progress.guard.observe(&now, setting);
@@ -97,11 +97,11 @@ impl Trainer {
         if decision.stop {
             self.progress.ended_early = Some(EndedEarly::Guard);
         }
-        Ok(decision.stop)
+        Ok(())
     }
 
-    /// Plays the validation instances. True: early stopping wants the run to end.
-    pub(super) fn validate(&mut self, observe: &mut Observer<'_>) -> Result<bool, TrainError> {
+    /// Plays the validation instances.
+    pub(super) fn validate(&mut self, observe: &mut Observer<'_>) -> Result<(), TrainError> {
         let began = Instant::now();
         let iteration = self.progress.iteration;
         // The same streams every time: evaluations differ by the weights alone.
@@ -131,7 +131,7 @@ impl Trainer {
         self.progress.seconds += began.elapsed().as_secs_f64();
         observe(Event::Evaluated { iteration, report: &report });
         self.progress.latest_eval = Some(report);
-        Ok(stop)
+        Ok(())
     }
 
     pub(super) fn record(&mut self, step: u64, metrics: &Metrics) -> Result<(), TrainError> {

@@ -49,8 +49,8 @@ impl Decode {
         for &batch in &self.batch {
             check_shape(batch, self.prompt_len.saturating_add(self.new_tokens), &policy)?;
             let prompts = random_tokens(batch, self.prompt_len, &policy);
-            // One token comes with the reading; what more tokens take on top is decoding.
             generate(&mut policy, &prompts, self.new_tokens)?;
+            // One token comes with the reading; what more tokens take on top is decoding.
             let (mut reading, mut all) = (Vec::new(), Vec::new());
             for _ in 0..self.rounds {
                 reading.push(generate(&mut policy, &prompts, 1)?);
