@@ -119,7 +119,6 @@ impl From<TrainError> for Failure {
         match error {
             TrainError::RunDir(error) => error.into(),
             TrainError::Rollout(error) => error.into(),
-            TrainError::Resume(_) => Self::input(error),
             _ if error.is_input() => Self::input(error),
             _ => Self::run(error),
         }

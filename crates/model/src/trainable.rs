@@ -9,6 +9,7 @@ use std::path::Path;
 pub use ragen_kernels::adamw::AdamW;
 use ragen_kernels::kv_cache::KvCache;
 use ragen_kernels::reduce::{clip_factor, sum_of_squares};
+use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
 use crate::batch::Batch;
@@ -261,6 +262,13 @@ impl Trainable {
         }
         self.grads.fill(0.0);
         StepReport { grad_norm, applied }
+    }
+
+    /// Whether every weight is a finite number.
+    pub fn is_finite(&self) -> bool {
+        // A value times zero is zero unless it is infinite or no number, and a sum keeps what is not zero.
+        let sound = |chunk: &[f32]| chunk.iter().map(|p| p * 0.0).sum::<f32>() == 0.0;
+        self.params.par_chunks(1 << 16).all(sound)
     }
 
     /// SHA-256 over the little-endian bytes of all weights, in hexadecimal.

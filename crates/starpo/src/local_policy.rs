@@ -118,7 +118,11 @@ impl Policy for LocalPolicy {
     }
 
     fn step(&mut self, step: OptimizerStep) -> Result<StepReport, PolicyError> {
-        Ok(self.model.step(step))
+        let report = self.model.step(step);
+        if !self.model.is_finite() {
+            return Err(PolicyError::Diverged { lr: step.adamw.lr, grad_norm: report.grad_norm });
+        }
+        Ok(report)
     }
 
     fn save(&self, dir: &Path) -> Result<(), PolicyError> {

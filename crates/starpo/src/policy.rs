@@ -44,6 +44,17 @@ pub enum PolicyError {
     /// Reading or writing weights failed.
     #[error("{0}")]
     Storage(String),
+    /// An update has left weights that are no numbers.
+    #[error(
+        "the weights are no longer finite numbers after an optimiser step at learning rate {lr:e} (gradient norm \
+         {grad_norm:e}): lower the learning rate, or give it a longer warm-up; checkpoints written before are sound"
+    )]
+    Diverged {
+        /// Learning rate of the step.
+        lr: f64,
+        /// Global gradient norm before clipping.
+        grad_norm: f64,
+    },
 }
 
 /// A trainable policy. Other engines (a GPU, a remote one) are further implementors.
@@ -58,7 +69,8 @@ pub trait Policy {
     fn gradient_norm(&self) -> f64;
     /// Forgets the accumulated gradients.
     fn clear_gradients(&mut self);
-    /// Clips, applies AdamW, clears the gradients. A non-finite norm skips the update.
+    /// Clips, applies AdamW, clears the gradients. A non-finite norm skips the update; weights that an update leaves
+    /// without finite values are [`PolicyError::Diverged`], so that no checkpoint is written of them.
     fn step(&mut self, step: OptimizerStep) -> Result<StepReport, PolicyError>;
     /// Writes weights and optimiser state into an existing folder.
     fn save(&self, dir: &Path) -> Result<(), PolicyError>;

@@ -117,7 +117,7 @@ pub enum RunDirError {
     },
     /// The latest checkpoint is not what was written.
     #[error(
-        "the checkpoint {} is damaged: a file in it is missing or has another size than when it was written; restore \
+        "the checkpoint {} is damaged: a file in it is missing or not as it was written; restore \
          it, or move the folder away to go on from {}; nothing was changed",
         .path.display(),
         .earlier.map_or_else(|| "the beginning".to_owned(), |step| format!("iteration {step}"))
@@ -260,7 +260,7 @@ impl RunDir {
     pub fn read_config(&self) -> Result<Config, RunDirError> {
         let path = self.path.join(CONFIG);
         let text = std::fs::read_to_string(&path).map_err(io_error("read", &path))?;
-        Ok(Config::from_yaml(&text, &path.display().to_string())?)
+        Ok(Config::from_resolved_yaml(&text, &path.display().to_string())?)
     }
 
     /// Writes the outcome of the run, which marks it as finished.

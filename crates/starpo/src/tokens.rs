@@ -188,6 +188,11 @@ impl Rows {
     }
 }
 
+/// The larger of two numbers; NaN if either is one, so that a fault is never hidden by a maximum.
+pub fn max_or_nan(a: f64, b: f64) -> f64 {
+    if b > a || b.is_nan() { b } else { a }
+}
+
 /// Arithmetic mean; 0 for no values.
 pub fn mean(values: &[f64]) -> f64 {
     if values.is_empty() { 0.0 } else { values.iter().sum::<f64>() / values.len() as f64 }
@@ -288,6 +293,13 @@ mod tests {
         assert!(mean_std(&[3.0]).1.is_nan());
         assert!(mean_std(&[]).1.is_nan());
         assert!((mean_std(&[1.0, 0.0, 0.0, 0.0]).1 - 0.5).abs() < 1e-15);
+    }
+
+    #[test]
+    fn a_maximum_does_not_hide_what_is_no_number() {
+        assert_eq!([1.0, 3.0, 2.0].into_iter().fold(0.0, max_or_nan), 3.0);
+        assert!([1.0, f64::NAN, 2.0].into_iter().fold(0.0, max_or_nan).is_nan());
+        assert!([f64::NAN].into_iter().fold(0.0, max_or_nan).is_nan());
     }
 
     #[test]

@@ -35,7 +35,7 @@ use crate::run_dir::RunDir;
 use crate::select::{kept_spreads, needs_entropy, rollout_filter, select, stricter};
 use crate::shaping::shape;
 use crate::tensorboard::EventWriter;
-use crate::tokens::Rows;
+use crate::tokens::{Rows, max_or_nan};
 use crate::update::{Controls, Schedule, TrainingBatch, UpdateReport, update_actor, update_critic};
 
 use collecting::Collected;
@@ -114,7 +114,7 @@ impl Trainer {
         if self.config.trainer.verify == Verify::Full {
             let mismatch = self.mismatch(&collected.episodes)?;
             metrics.set("rollout/mismatch_max", mismatch);
-            self.progress.mismatch_max = self.progress.mismatch_max.max(mismatch);
+            self.progress.mismatch_max = max_or_nan(self.progress.mismatch_max, mismatch);
         }
         self.diagnose(&collected.episodes, number, &mut metrics)?;
         self.replace_silent_groups(&mut collected, number, &mut metrics)?;
@@ -275,7 +275,7 @@ impl Trainer {
         self.progress.actor_steps += report.steps;
         self.progress.trained.0 += report.tokens;
         self.progress.trained.1 += seconds;
-        self.progress.mismatch_max = self.progress.mismatch_max.max(report.mismatch_max);
+        self.progress.mismatch_max = max_or_nan(self.progress.mismatch_max, report.mismatch_max);
         metrics.merge("", &report.metrics);
         metrics.set("train/num_mini_batches", report.steps as f64);
         metrics.set("timing_s/update_actor", seconds);
@@ -295,6 +295,11 @@ impl Trainer {
     /// The configuration.
     pub fn config(&self) -> &Config {
         &self.config
+    }
+
+    /// Iterations done.
+    pub fn iterations_done(&self) -> u64 {
+        self.progress.iteration
     }
 
     /// Seconds since this process set the run up.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use clap::Args;
 use ragen_starpo::config::Config;
-use ragen_starpo::evaluate::{Baselines, Score, wilson95};
+use ragen_starpo::evaluate::{Score, wilson95};
 use ragen_starpo::run_dir::{RunDir, RunDirError};
 use ragen_starpo::trainer::{Event, RunEnd, Summary, TrainError, Trainer};
 use serde_json::json;
@@ -60,7 +60,13 @@ impl Train {
         let config = Config::load_unvalidated(positional.name(0), &positional.overrides)?;
         let place = run_folder::choose(&config, self.run_dir.as_deref(), self.resume)?;
         let config = match &place {
-            Place::Resume(path) => RunDir::view(path)?.read_config()?.with_overrides(&positional.overrides)?,
+            Place::Resume(path) => {
+                let resumed = RunDir::view(path)?.read_config()?.with_overrides(&positional.overrides)?;
+                if let Some(name) = positional.name(0) {
+                    compare_with_named(name, &config, &resumed, path)?;
+                }
+                resumed
+            }
             Place::Fresh { .. } => {
                 config.validate()?;
                 config
@@ -68,6 +74,31 @@ impl Train {
         };
         run(config, place, &Options { threads, stop_after: self.stop_after, json: self.json })
     }
+}
+
+/// A run goes on with its own configuration; one that is named beside it only says which run is meant. Another task's is
+/// a mistake, and differences in single keys are told.
+fn compare_with_named(name: &str, named: &Config, run: &Config, path: &Path) -> Outcome {
+    let tags = |config: &Config| config.es_manager.train.env_configs.tags.clone();
+    if tags(named) != tags(run) {
+        return Err(Failure::input(format!(
+            "`{name}` plays {}, but the run in {} plays {}: leave `{name}` out to go on with this run as it was begun, or \
+             name another folder with --run-dir",
+            tags(named).join(", "),
+            path.display(),
+            tags(run).join(", ")
+        )));
+    }
+    let differences = run.differences(named)?;
+    if !differences.is_empty() {
+        let keys: Vec<&str> = differences.iter().map(|difference| difference.path.as_str()).collect();
+        output::note(format_args!(
+            "note: the run goes on with its own settings; those of `{name}` differ in {}. What is to change has to be \
+             given as KEY=VALUE",
+            keys.join(", ")
+        ));
+    }
+    Ok(())
 }
 
 /// How a run is run, apart from its configuration.
@@ -88,16 +119,16 @@ pub fn run(config: Config, place: Place, options: &Options) -> Outcome {
     let stop = Arc::new(AtomicBool::new(false));
     listen_for_interrupts(&stop)?;
     let mut trainer = set_up(config, place, &stop)?;
+    if options.stop_after.is_some_and(|last| trainer.iterations_done() >= last.max(1)) {
+        stop.store(true, Ordering::Relaxed);
+    }
     let folder = trainer.run_dir().path().to_path_buf();
     let mut progress = RunProgress::new(trainer.config());
-    let mut seen = Seen::default();
+    let mut before = None;
     let end = trainer.train(&mut |event| {
         progress.observe(&event);
-        if let Event::Evaluated { iteration, report } = &event {
-            seen.baselines = Some(report.baselines);
-            if *iteration == 0 {
-                seen.before.get_or_insert(report.score);
-            }
+        if let Event::Evaluated { iteration: 0, report } = &event {
+            before.get_or_insert(report.score);
         }
         let done = match event {
             Event::Iteration { iteration, .. } | Event::Evaluated { iteration, .. } => Some(iteration),
@@ -118,7 +149,9 @@ pub fn run(config: Config, place: Place, options: &Options) -> Outcome {
             out["seconds_in_process"] = json!(seconds);
             output::json(&out);
         }
-        RunEnd::Finished(summary) => print_summary(&summary, &seen, &folder),
+        RunEnd::Finished(summary) => {
+            print_summary(&summary, before, &trainer.config().es_manager.train.env_configs.tags, &folder);
+        }
         RunEnd::Interrupted { iteration } if options.json => {
             output::json(&json!({
                 "status": "interrupted",
@@ -208,43 +241,30 @@ fn resumable(failure: Failure, folder: &Path) -> Failure {
     }
 }
 
-/// What evaluations said that the summary does not hold.
-#[derive(Default)]
-struct Seen {
-    /// Random policy and oracle, with their intervals.
-    baselines: Option<Baselines>,
-    /// Before the first iteration.
-    before: Option<Score>,
-}
-
-fn print_summary(summary: &Summary, seen: &Seen, folder: &Path) {
+/// `before`: the score before the first iteration, which the summary holds only after a warm start. `trained`: the tags
+/// that training plays.
+fn print_summary(summary: &Summary, before: Option<Score>, trained: &[String], folder: &Path) {
     let success = &summary.success;
-    let n = success.n;
     let mut table = Table::new(&["validation", "success", "95 % interval", "episodes"]);
-    let mut row = |name: &str, share: f64, ci: Option<(f64, f64)>, n: usize| {
-        table.row([name.to_owned(), percent(share), ci.map_or_else(String::new, interval), n.to_string()]);
-    };
-    let known = |score: Option<Score>, share: Option<f64>| match (score, share) {
-        (Some(score), _) => Some((score.success, Some(score.ci95), score.n)),
-        (None, share) => share.map(|share| (share, None, n)),
-    };
-    let baselines = seen.baselines.unwrap_or_default();
-    if let Some((share, ci, n)) = known(baselines.random, success.random) {
-        row("random", share, ci, n);
-    }
-    match (success.warm_start, seen.before) {
-        (Some(share), _) => {
-            row("after the warm start", share, Some(wilson95((share * n as f64).round() as usize, n)), n);
+    let mut row = |name: &str, share: Option<f64>, n: Option<usize>| {
+        if let Some((share, n)) = share.zip(n) {
+            let ci = wilson95((share * n as f64).round() as usize, n);
+            table.row([name.to_owned(), percent(share), interval(ci), n.to_string()]);
         }
-        (None, Some(score)) => row("before training", score.success, Some(score.ci95), score.n),
-        (None, None) => {}
+    };
+    let n = Some(success.n);
+    row("random", success.random, success.random_n);
+    match success.warm_start {
+        Some(share) => row("after the warm start", Some(share), n),
+        None => row("before training", before.map(|score| score.success), before.map(|score| score.n)),
     }
-    row("after training", success.r#final, Some((success.ci95[0], success.ci95[1])), n);
-    if let Some((share, ci, n)) = known(baselines.oracle, success.oracle) {
-        row("oracle", share, ci, n);
+    if summary.iterations > 0 {
+        row("after training", Some(success.r#final), n);
     }
+    row("oracle", success.oracle, success.oracle_n);
     for (tag, other) in &summary.success_by_tag {
-        row(tag, other.r#final, Some((other.ci95[0], other.ci95[1])), other.n);
+        let name = if trained.contains(tag) { tag.clone() } else { format!("{tag} (never trained on)") };
+        row(&name, Some(other.r#final), Some(other.n));
     }
     output::line(format_args!(""));
     table.print();

@@ -166,10 +166,75 @@ fn resuming_with_another_model_is_refused_and_changes_nothing() {
     let before = std::fs::read(folder.join("config.yaml")).unwrap();
     let refused = ragen(&["train", "--resume", "--run-dir", &arg(&folder), "model_path=tiny"]);
     assert_eq!(refused.status, 2, "{}", refused.stderr);
-    assert!(refused.stderr.contains("cannot resume") && refused.stderr.contains("layers.3"), "{}", refused.stderr);
+    assert!(refused.stderr.contains("`model_path`") && refused.stderr.contains("three"), "{}", refused.stderr);
     assert_eq!(std::fs::read(folder.join("config.yaml")).unwrap(), before);
-    // Left as it was, it still goes on.
+    for (key, words) in [
+        ("seed=1", ["`seed` is 1", "begun with 0"]),
+        ("warm_start.lr=1e-3", ["`warm_start.lr`", "0.003"]),
+        ("es_manager.train.seed=7", ["`es_manager.train.seed`", "10000"]),
+    ] {
+        let refused = ragen(&["train", "--resume", "--run-dir", &arg(&folder), key]);
+        assert_eq!(refused.status, 2, "{}", refused.stderr);
+        assert!(words.iter().all(|word| refused.stderr.contains(word)), "{}", refused.stderr);
+    }
+    ragen(&["train", "frozen_lake", "--resume", "--run-dir", &arg(&folder)]).refused(&[
+        "`frozen_lake` plays FrozenLake",
+        "plays Bandit",
+        "--run-dir",
+    ]);
+    assert_eq!(std::fs::read(folder.join("config.yaml")).unwrap(), before);
+    // Left as it was, it still goes on; a task that is named beside it only says which run is meant.
+    let named = ragen(&["train", "bandit", "--resume", "--run-dir", &arg(&folder), "--stop-after", "0"]);
+    named.done();
+    assert!(
+        named.stderr.contains("its own settings") && named.stderr.contains("warm_start.max_steps"),
+        "{}",
+        named.stderr
+    );
     ragen(&["train", "--resume", "--run-dir", &arg(&folder), "--stop-after", "0"]).done();
+}
+
+#[test]
+fn a_finished_run_tells_the_same_again_and_an_earlier_stop_changes_nothing() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    train(&folder, &[]).done();
+    let (place, first) = (arg(&folder), summary(&folder));
+    let rows = |text: &str| text.lines().take_while(|line| !line.contains("wall time")).collect::<Vec<_>>().join("\n");
+    let again = ragen(&["train", "--resume", "--run-dir", &place]);
+    assert_eq!(rows(again.done()), rows(&finished().2));
+    assert!(again.stdout.contains("BanditTest (never trained on)"), "{}", again.stdout);
+    assert_eq!(summary(&folder), first);
+    // Asked to stop where it has been long ago, it plays nothing more.
+    let more = ["trainer.total_training_steps=4", "--stop-after", "1", "--json"];
+    let stopped = ragen(&[&["train", "--resume", "--run-dir", &place], &more[..]].concat()).json();
+    assert_eq!((&stopped["status"], &stopped["iterations"]), (&"interrupted".into(), &2.into()));
+}
+
+#[test]
+fn a_run_that_diverges_ends_with_an_error_and_keeps_its_checkpoint() {
+    let root = tempfile::tempdir().unwrap();
+    let folder = root.path().join("run");
+    train(&folder, &["--stop-after", "0"]).done();
+    let lr = "actor_rollout_ref.actor.optim.lr=1e38";
+    let ran = ragen(&[
+        "train",
+        "--resume",
+        "--run-dir",
+        &arg(&folder),
+        lr,
+        "actor_rollout_ref.actor.optim.lr_warmup_steps=0",
+    ]);
+    assert_eq!(ran.status, 1, "{}{}", ran.stdout, ran.stderr);
+    let last = ran.stderr.lines().last().unwrap();
+    assert!(last.contains("no longer finite") && last.contains("learning rate") && last.contains("--resume"), "{last}");
+    let lr = "actor_rollout_ref.actor.optim.lr=1e-4";
+    ragen(&["train", "--resume", "--run-dir", &arg(&folder), lr]).done();
+    // The same in the warm start, of which nothing is kept.
+    let warm = root.path().join("warm");
+    let ran = train(&warm, &["warm_start.lr=1e38", "warm_start.lr_warmup_steps=0"]);
+    assert_eq!(ran.status, 1, "{}{}", ran.stdout, ran.stderr);
+    assert!(ran.stderr.contains("no longer finite") && !warm.join("model").exists(), "{}", ran.stderr);
 }
 
 #[test]

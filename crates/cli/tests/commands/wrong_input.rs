@@ -45,6 +45,12 @@ fn values_that_make_no_sense() {
     train(&["es_manager.val.env_groups=1000000000000"]).refused(&["es_manager.val.env_groups", "at most"]);
     train(&["agent_proxy.max_turn=1000000000000"]).refused(&["agent_proxy.max_turn", "at most"]);
     train(&["warm_start.batch_size=1000000000000"]).refused(&["warm_start.batch_size", "at most"]);
+    for key in ["actor_rollout_ref.actor.optim.lr", "actor_rollout_ref.actor.entropy_coeff", "warm_start.lr"] {
+        train(&[&format!("{key}=1e39")]).refused(&[key, "single precision"]);
+    }
+    train(&["es_manager.format_penalty=-1e39"]).refused(&["es_manager.format_penalty", "single precision"]);
+    train(&["actor_rollout_ref.rollout.temperature=1e-45"]).refused(&["rollout.temperature", "1e-4"]);
+    train(&["actor_rollout_ref.rollout.val_kwargs.temperature=1e-45"]).refused(&["val_kwargs.temperature", "1e-4"]);
     train(&["trainer.threads=1000000"]).refused(&["1000000 threads", "at most"]);
     ragen(&["generate", "tiny", "--prompt", "x", "--temperature", "-1"]).refused(&["--temperature", "-1"]);
     ragen(&["generate", "tiny", "--prompt", "x", "--top-p", "0"]).refused(&["--top-p", "found 0"]);

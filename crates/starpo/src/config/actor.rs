@@ -270,9 +270,7 @@ impl Default for Actor {
 impl Actor {
     pub(crate) fn check(&self, section: &str, problems: &mut Problems) {
         let key = |name: &str| format!("{section}.{name}");
-        problems.require(self.entropy_coeff.is_finite(), || {
-            format!("`{}` must be a finite number, found {}", key("entropy_coeff"), self.entropy_coeff)
-        });
+        problems.finite(&key("entropy_coeff"), self.entropy_coeff);
         self.check_entropy(section, problems);
         problems.non_negative(&key("kl_loss_coef"), self.kl_loss_coef);
         problems.require(self.use_kl_loss || self.kl_loss_coef == 0.0, || {
@@ -292,8 +290,8 @@ impl Actor {
             )
         });
         problems.positive(&key("clip_ratio_high"), self.clip_ratio_high);
-        problems.require(self.clip_ratio_c.is_finite() && self.clip_ratio_c > 1.0, || {
-            format!("`{}` must be greater than 1, found {}", key("clip_ratio_c"), self.clip_ratio_c)
+        problems.require(self.clip_ratio_c <= 1e30 && self.clip_ratio_c > 1.0, || {
+            format!("`{}` must be greater than 1 and at most 1e30, found {}", key("clip_ratio_c"), self.clip_ratio_c)
         });
         let loss = &self.policy_loss;
         problems.positive(&key("policy_loss.tau_pos"), loss.tau_pos);
@@ -323,9 +321,9 @@ impl Actor {
         problems.non_negative(&key("adaptive_entropy.target"), adaptive.target);
         problems.non_negative(&key("adaptive_entropy.min"), adaptive.min);
         problems.positive(&key("adaptive_entropy.delta"), adaptive.delta);
-        problems.require(adaptive.max.is_finite() && adaptive.max >= adaptive.min, || {
+        problems.require(adaptive.max <= 1e30 && adaptive.max >= adaptive.min, || {
             format!(
-                "`{}` must be at least `min` ({}), found {}",
+                "`{}` must be at least `min` ({}) and at most 1e30, found {}",
                 key("adaptive_entropy.max"),
                 adaptive.min,
                 adaptive.max

@@ -127,7 +127,8 @@ impl Default for EsManager {
 impl EsManager {
     pub(crate) fn check(&self, problems: &mut Problems) {
         let penalty = self.format_penalty;
-        problems.require(penalty.is_finite() && penalty <= 0.0, || {
+        problems.finite("es_manager.format_penalty", penalty);
+        problems.require(penalty.is_nan() || penalty <= 0.0, || {
             format!("`es_manager.format_penalty` is added to the return: at most 0, found {penalty}")
         });
         self.train.check("es_manager.train", problems);

@@ -51,6 +51,17 @@ pub enum ConfigError {
         /// Why.
         error: std::io::Error,
     },
+    /// A resolved configuration without all of its sections.
+    #[error(
+        "{origin} is not a whole configuration, as a run writes it: it lacks {missing}; restore the file, or write the \
+         sections that are missing"
+    )]
+    Incomplete {
+        /// The file.
+        origin: String,
+        /// The sections that are not there.
+        missing: String,
+    },
     /// Broken YAML.
     #[error("{origin}: {}{message}", line_column(.position))]
     Syntax {
@@ -171,6 +182,36 @@ impl Config {
         Ok(config)
     }
 
+    /// Reads a resolved configuration back, such as a run's `config.yaml`: like [`Config::from_yaml`], but every section
+    /// has to be there, so that a file cut short is noticed instead of being filled up with defaults.
+    ///
+    /// # Errors
+    /// [`ConfigError`]: see its variants.
+    pub fn from_resolved_yaml(text: &str, origin: &str) -> Result<Self, ConfigError> {
+        let mut overlay = Overlay::new()?;
+        let layer = parse_yaml(text, origin)?;
+        let missing = overlay.sections().filter(|key| layer.get(key).is_none()).collect::<Vec<_>>().join(", ");
+        if !missing.is_empty() {
+            return Err(ConfigError::Incomplete { origin: origin.into(), missing });
+        }
+        overlay.add(layer, origin)?;
+        let config = overlay.finish()?;
+        config.validate()?;
+        Ok(config)
+    }
+
+    /// The keys in which two configurations differ, with the value of each in YAML's (JSON's) words, in the order of the
+    /// keys.
+    ///
+    /// # Errors
+    /// [`ConfigError::Serialize`].
+    pub fn differences(&self, other: &Self) -> Result<Vec<Difference>, ConfigError> {
+        let value = |config: &Self| serde_json::to_value(config).map_err(|e| ConfigError::Serialize(e.to_string()));
+        let mut out = Vec::new();
+        differ("", &value(self)?, &value(other)?, &mut out);
+        Ok(out)
+    }
+
     /// This configuration with overrides `section.key=value` laid over it, validated: for a run that is resumed with
     /// other settings.
     ///
@@ -194,6 +235,28 @@ impl Config {
     /// [`ConfigError::Serialize`], for values YAML cannot hold.
     pub fn to_yaml(&self) -> Result<String, ConfigError> {
         serde_saphyr::to_string(self).map_err(|error| ConfigError::Serialize(error.to_string()))
+    }
+}
+
+/// A key that two configurations set differently.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Difference {
+    /// Full dotted path.
+    pub path: String,
+    /// The value in the first.
+    pub here: String,
+    /// The value in the second.
+    pub there: String,
+}
+
+fn differ(path: &str, here: &Value, there: &Value, out: &mut Vec<Difference>) {
+    if let (Value::Object(a), Value::Object(b)) = (here, there) {
+        let missing = b.iter().filter(|(key, _)| !a.contains_key(*key)).map(|(key, value)| (key, &Value::Null, value));
+        for (key, a, b) in a.iter().map(|(key, a)| (key, a, b.get(key).unwrap_or(&Value::Null))).chain(missing) {
+            differ(&if path.is_empty() { key.clone() } else { format!("{path}.{key}") }, a, b, out);
+        }
+    } else if here != there {
+        out.push(Difference { path: path.into(), here: here.to_string(), there: there.to_string() });
     }
 }
 

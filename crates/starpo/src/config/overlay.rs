@@ -40,6 +40,11 @@ impl Overlay {
         Ok(Self { schema, template, known, merged: Map::new(), set_by: BTreeMap::new() })
     }
 
+    /// The keys at the top.
+    pub(super) fn sections(&self) -> impl Iterator<Item = &str> {
+        self.schema.keys().map(String::as_str)
+    }
+
     /// Lays on a YAML text.
     pub(super) fn add_yaml(&mut self, text: &str, origin: &str) -> Result<(), ConfigError> {
         self.add(parse_yaml(text, origin)?, origin)

@@ -23,16 +23,43 @@ impl Problems {
         self.require(value <= most, || format!("`{key}` must be at most {most}, found {value}"));
     }
 
+    /// A number that single precision can hold: everything is computed in it.
+    fn single(&mut self, key: &str, value: f64) {
+        let ok = value.abs() <= f64::from(f32::MAX);
+        self.require(ok, || format!("`{key}` must be a number within ±3.4e38 (single precision), found {value:e}"));
+    }
+
     /// A finite number that must be at least 0.
     pub(crate) fn non_negative(&mut self, key: &str, value: f64) {
         let ok = value.is_finite() && value >= 0.0;
         self.require(ok, || format!("`{key}` must be a number of at least 0, found {value}"));
+        if ok {
+            self.single(key, value);
+        }
     }
 
     /// A finite number that must be greater than 0.
     pub(crate) fn positive(&mut self, key: &str, value: f64) {
         let ok = value.is_finite() && value > 0.0;
         self.require(ok, || format!("`{key}` must be a number greater than 0, found {value}"));
+        if ok {
+            self.single(key, value);
+        }
+    }
+
+    /// A finite number of either sign.
+    pub(crate) fn finite(&mut self, key: &str, value: f64) {
+        let ok = value.is_finite();
+        self.require(ok, || format!("`{key}` must be a finite number, found {value}"));
+        if ok {
+            self.single(key, value);
+        }
+    }
+
+    /// A softmax temperature above 0. Logits are divided by it in single precision.
+    pub(crate) fn temperature(&mut self, key: &str, value: f64) {
+        let ok = (1e-4..=1e4).contains(&value);
+        self.require(ok, || format!("`{key}` must lie between 1e-4 and 1e4, found {value}"));
     }
 
     /// A number from 0 to 1, both included.

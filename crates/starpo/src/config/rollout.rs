@@ -156,17 +156,23 @@ impl Rollout {
                 self.response_length
             )
         });
-        problems.require(self.temperature.is_finite() && self.temperature > 0.0, || {
-            format!(
+        if self.temperature > 0.0 {
+            problems.temperature(&key("temperature"), self.temperature);
+        } else {
+            problems.0.push(format!(
                 "`{}` must be greater than 0 for training (greedy episodes of a group are all alike), found {}",
                 key("temperature"),
                 self.temperature
-            )
-        });
+            ));
+        }
         problems.top_p(&key("top_p"), self.top_p);
         problems.top_k(&key("top_k"), self.top_k);
         let val = &self.val_kwargs;
-        problems.non_negative(&key("val_kwargs.temperature"), val.temperature);
+        if val.temperature == 0.0 {
+            // Greedy.
+        } else {
+            problems.temperature(&key("val_kwargs.temperature"), val.temperature);
+        }
         problems.require(!val.do_sample || val.temperature > 0.0, || {
             format!("`{}` is 0 but `do_sample` is true: set one of them", key("val_kwargs.temperature"))
         });

@@ -1,9 +1,10 @@
 //! Checkpoints of a run: folders `global_step_N`. One is written under a temporary name together with a list of its
-//! files and their sizes, put on the disk, and renamed; only then may an older one go. A kill therefore leaves nothing
+//! files with their sizes and checksums, put on the disk, and renamed; only then may an older one go. A kill therefore leaves nothing
 //! incomplete under a checkpoint's own name: what is incomplete there was damaged by something else.
 
 use std::collections::BTreeMap;
 use std::fs::File;
+use std::io::Read;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
@@ -27,8 +28,34 @@ pub struct Checkpoint {
 #[derive(Debug, Serialize, Deserialize)]
 struct Manifest {
     step: u64,
-    /// Sizes in bytes by path within the checkpoint, with slashes.
-    files: BTreeMap<String, u64>,
+    /// By path within the checkpoint, with slashes.
+    files: BTreeMap<String, Content>,
+}
+
+/// What a file of a checkpoint has to hold.
+#[derive(Clone, Copy, Debug, PartialEq, Eq, Serialize, Deserialize)]
+struct Content {
+    /// Size in bytes.
+    size: u64,
+    /// CRC-32 (IEEE 802.3) of all bytes.
+    crc32: u32,
+}
+
+impl Content {
+    /// Reads a file to its end.
+    fn of(path: &Path) -> std::io::Result<Self> {
+        let (mut file, mut hasher, mut size) = (File::open(path)?, crc32fast::Hasher::new(), 0);
+        let mut buffer = vec![0; 1 << 20];
+        loop {
+            match file.read(&mut buffer)? {
+                0 => return Ok(Self { size, crc32: hasher.finalize() }),
+                n => {
+                    hasher.update(&buffer[..n]);
+                    size += n as u64;
+                }
+            }
+        }
+    }
 }
 
 impl RunDir {
@@ -41,7 +68,7 @@ impl RunDir {
         let mut found = Vec::new();
         for (name, path) in entries(&dir)? {
             if let Some(step) = step_of(&name)
-                && is_complete(&path, step)
+                && is_complete(&path, step, Depth::Sizes)
             {
                 found.push(Checkpoint { step, path });
             }
@@ -65,7 +92,13 @@ impl RunDir {
             Some((step, path)) if latest.as_ref().is_none_or(|checkpoint| checkpoint.step < step) => {
                 Err(RunDirError::Damaged { path, earlier: latest.map(|checkpoint| checkpoint.step) })
             }
-            _ => Ok(latest),
+            _ => match latest {
+                Some(last) if !is_complete(&last.path, last.step, Depth::Bytes) => {
+                    let earlier = self.checkpoints()?.iter().rev().nth(1).map(|checkpoint| checkpoint.step);
+                    Err(RunDirError::Damaged { path: last.path, earlier })
+                }
+                latest => Ok(latest),
+            },
         }
     }
 
@@ -155,13 +188,24 @@ fn fill_and_seal<E: std::fmt::Display>(
     super::atomic::write_atomic(&path, text.as_bytes()).map_err(Failure::Io)
 }
 
-/// A checkpoint is complete when its manifest names its step and every file in it has its size.
-fn is_complete(path: &Path, step: u64) -> bool {
+/// How closely a checkpoint is looked at.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Depth {
+    /// Every file has its size.
+    Sizes,
+    /// And every byte is what was written, as far as a checksum can tell.
+    Bytes,
+}
+
+/// A checkpoint is complete when its manifest names its step and every file in it is as it was written.
+fn is_complete(path: &Path, step: u64, depth: Depth) -> bool {
     let manifest = std::fs::read(path.join(MANIFEST)).ok();
     let manifest = manifest.and_then(|bytes| serde_json::from_slice::<Manifest>(&bytes).ok());
     manifest.is_some_and(|manifest| {
-        let whole = |(name, size): (&String, &u64)| {
-            std::fs::metadata(path.join(name)).is_ok_and(|file| file.is_file() && file.len() == *size)
+        let whole = |(name, content): (&String, &Content)| {
+            let path = path.join(name);
+            std::fs::metadata(&path).is_ok_and(|file| file.is_file() && file.len() == content.size)
+                && (depth == Depth::Sizes || Content::of(&path).is_ok_and(|found| found == *content))
         };
         manifest.step == step && manifest.files.iter().all(whole)
     })
@@ -210,14 +254,13 @@ fn entries(dir: &Path) -> Result<Vec<(String, PathBuf)>, RunDirError> {
     Ok(out)
 }
 
-fn list_files(dir: &Path, prefix: &str, out: &mut BTreeMap<String, u64>) -> Result<(), RunDirError> {
+fn list_files(dir: &Path, prefix: &str, out: &mut BTreeMap<String, Content>) -> Result<(), RunDirError> {
     for (name, path) in entries(dir)? {
-        let metadata = std::fs::metadata(&path).map_err(io_error("read", &path))?;
         let name = format!("{prefix}{name}");
-        if metadata.is_dir() {
+        if path.is_dir() {
             list_files(&path, &format!("{name}/"), out)?;
         } else {
-            out.insert(name, metadata.len());
+            out.insert(name, Content::of(&path).map_err(io_error("read", &path))?);
         }
     }
     Ok(())

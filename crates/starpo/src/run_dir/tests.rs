@@ -66,6 +66,16 @@ fn the_configuration_comes_back() {
 }
 
 #[test]
+fn a_configuration_cut_short_is_not_filled_up_with_defaults() {
+    let (_root, path, run) = new_run();
+    for text in ["", "seed: 1\n"] {
+        fs::write(path.join("config.yaml"), text).unwrap();
+        let error = run.read_config().unwrap_err().to_string();
+        assert!(error.contains("config.yaml") && error.contains("lacks") && error.contains("trainer"), "{error}");
+    }
+}
+
+#[test]
 fn metrics_after_the_checkpoint_move_aside() {
     let (_root, path, run) = new_run();
     for step in 1..=4 {
@@ -159,7 +169,11 @@ fn damaged_checkpoints_are_named_and_half_written_ones_tidied() {
     fs::write(dir.join("global_step_1/actor/weights"), "").unwrap();
     let error = run.latest_checkpoint().unwrap_err().to_string();
     assert!(error.contains("from the beginning"), "{error}");
+    // As long as before, and still not what was written.
+    fs::write(dir.join("global_step_1/actor/weights"), "onf").unwrap();
+    assert!(matches!(run.latest_checkpoint(), Err(RunDirError::Damaged { earlier: None, .. })));
     fs::write(dir.join("global_step_1/actor/weights"), "one").unwrap();
+    assert_eq!(run.latest_checkpoint().unwrap().unwrap().step, 1);
     // A kill between moving the old one away and moving the new one in.
     fs::rename(dir.join("global_step_1"), dir.join(".global_step_1.replaced.tmp")).unwrap();
     drop(run);

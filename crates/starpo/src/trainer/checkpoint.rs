@@ -34,6 +34,8 @@ impl Trainer {
         };
         let broken = |e: &dyn std::fmt::Display| TrainError::Resume(format!("{}: {e}", checkpoint.path.display()));
         trainer.progress = Progress::load(&checkpoint.path).map_err(|e| broken(&e))?;
+        let begun = trainer.run.read_config()?;
+        refuse_changes_of_the_past(&begun, &trainer.config, trainer.progress.warm_start_done)?;
         trainer.progress.review_end(&trainer.config);
         trainer.policy.load(&checkpoint.path.join("actor")).map_err(|e| broken(&e))?;
         if let Some(critic) = &mut trainer.critic {
@@ -142,12 +144,28 @@ impl Trainer {
     }
 }
 
+/// Settings that only say how a run begins. Once it has begun, another value would change nothing, or would make it a
+/// run that cannot be had in one go.
+fn refuse_changes_of_the_past(begun: &Config, now: &Config, warm_start_done: bool) -> Result<(), TrainError> {
+    let past = |path: &str| {
+        ["seed", "model_path", "es_manager.train.seed", "algorithm.kl_ctrl.kl_coef"].contains(&path)
+            || warm_start_done && path.starts_with("warm_start.")
+    };
+    let changed = begun.differences(now).map_err(crate::run_dir::RunDirError::from)?;
+    match changed.into_iter().find(|change| past(&change.path)) {
+        Some(change) => Err(TrainError::Past { key: change.path, begun: change.here, now: change.there }),
+        None => Ok(()),
+    }
+}
+
 fn success_summary(warm_start: Option<Score>, last: Score, baselines: Baselines) -> SuccessSummary {
     SuccessSummary {
         warm_start: warm_start.map(|s| s.success),
         r#final: last.success,
         random: baselines.random.map(|s| s.success),
         oracle: baselines.oracle.map(|s| s.success),
+        random_n: baselines.random.map(|s| s.n),
+        oracle_n: baselines.oracle.map(|s| s.n),
         n: last.n,
         ci95: [last.ci95.0, last.ci95.1],
     }

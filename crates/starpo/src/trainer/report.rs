@@ -54,6 +54,19 @@ pub enum TrainError {
     /// The event file.
     #[error(transparent)]
     Events(#[from] crate::tensorboard::EventError),
+    /// A resumed run with another beginning.
+    #[error(
+        "`{key}` is {now}, but the run was begun with {begun}, and that part of it is over: leave `{key}` as it was to go \
+         on, or start a new run"
+    )]
+    Past {
+        /// The key.
+        key: String,
+        /// What the run was begun with.
+        begun: String,
+        /// What it is resumed with.
+        now: String,
+    },
     /// A checkpoint cannot be read.
     #[error("cannot resume from {0}")]
     Resume(String),
@@ -62,7 +75,7 @@ pub enum TrainError {
 impl TrainError {
     /// The user's input is at fault (as opposed to something that went wrong while running).
     pub fn is_input(&self) -> bool {
-        matches!(self, Self::Agent(_) | Self::Chat(_) | Self::Memory(_))
+        matches!(self, Self::Agent(_) | Self::Chat(_) | Self::Memory(_) | Self::Past { .. } | Self::Resume(_))
     }
 }
 
@@ -191,6 +204,10 @@ pub struct SuccessSummary {
     pub random: Option<f64>,
     /// The oracle.
     pub oracle: Option<f64>,
+    /// Episodes of random actions.
+    pub random_n: Option<usize>,
+    /// Episodes of the oracle.
+    pub oracle_n: Option<usize>,
     /// Validation episodes.
     pub n: usize,
     /// 95 % interval of `final` (Wilson).

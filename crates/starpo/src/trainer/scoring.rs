@@ -10,7 +10,7 @@ use crate::kl::KlController;
 use crate::metrics::Metrics;
 use crate::policy::{Policy, Sequence};
 use crate::rollout::{RolloutOptions, collect};
-use crate::tokens::Rows;
+use crate::tokens::{Rows, max_or_nan};
 use crate::update::kl_penalty;
 
 /// Per-token numbers of a batch before its update; empty where nothing reads them.
@@ -114,7 +114,7 @@ impl Trainer {
         let scores = self.policy.score(&sequences, temperature)?;
         let recorded = played.iter().flat_map(|e| &e.log_probs);
         let differences = recorded.zip(&scores.log_prob).map(|(a, b)| (f64::from(*a) - f64::from(*b)).abs());
-        Ok(differences.fold(0.0, |max, d| if d > max || d.is_nan() { d } else { max }))
+        Ok(differences.fold(0.0, max_or_nan))
     }
 
     /// Mean token entropy of each episode under the present policy. Where an episode is several samples, the reference

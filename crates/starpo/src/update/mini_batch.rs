@@ -10,7 +10,7 @@ use crate::loss::{
     PolicyLoss, PpoOptions, SapoOptions,
 };
 use crate::policy::{Policy, Sequence, TokenGrads, TokenScores};
-use crate::tokens::Rows;
+use crate::tokens::{Rows, max_or_nan};
 
 /// Consecutive ranges of at most `size` rows.
 pub(super) fn mini_batches(rows: usize, size: usize) -> impl Iterator<Item = std::ops::Range<usize>> {
@@ -73,7 +73,7 @@ impl Default for Ratio {
 impl Totals {
     fn see(&mut self, log_prob: &[f64], old: &[f64]) {
         for (new, old) in log_prob.iter().zip(old) {
-            self.mismatch_max = self.mismatch_max.max((new - old).abs());
+            self.mismatch_max = max_or_nan(self.mismatch_max, (new - old).abs());
             let ratio = (new - old).clamp(-loss::LOG_RATIO_CLAMP, loss::LOG_RATIO_CLAMP).exp();
             self.ratio.sum += ratio;
             self.ratio.min = self.ratio.min.min(ratio);
