@@ -45,6 +45,14 @@ impl Positional {
     }
 }
 
+/// Reads a count of at least 1, for clap.
+pub fn at_least_one(text: &str) -> Result<usize, String> {
+    match text.parse() {
+        Ok(0) | Err(_) => Err("expected a whole number of at least 1".to_owned()),
+        Ok(n) => Ok(n),
+    }
+}
+
 /// Prints what is legal in a configuration but probably not wanted.
 pub fn print_warnings(config: &Config) {
     for warning in config.warnings() {

@@ -126,6 +126,15 @@ pub fn env_types() -> Vec<&'static str> {
     names
 }
 
+/// Whether there is an environment of that name.
+///
+/// # Errors
+/// [`EnvError::Config`] with the nearest known name when there is none.
+pub fn check_env_type(env_type: &str) -> Result<(), EnvError> {
+    let known = env_types();
+    if known.contains(&env_type) { Ok(()) } else { Err(unknown(env_type, "environment", &known)) }
+}
+
 /// Makes an environment. `null` settings are the defaults; a list `wrappers` among them is put on (see
 /// [`crate::wrappers`]).
 ///

@@ -113,7 +113,19 @@ impl Batch {
     }
 }
 
-fn common_prefix(a: &[u32], b: &[u32]) -> usize {
+/// Rows that sequences take when each shares with the one before it what both begin with: what scoring them costs.
+pub fn shared_rows<'a>(sequences: impl IntoIterator<Item = &'a [u32]>) -> usize {
+    let mut before: &[u32] = &[];
+    let mut rows = 0;
+    for tokens in sequences {
+        rows += tokens.len() - common_prefix(before, tokens);
+        before = tokens;
+    }
+    rows
+}
+
+/// Number of tokens that two sequences begin with alike.
+pub(crate) fn common_prefix(a: &[u32], b: &[u32]) -> usize {
     a.iter().zip(b).take_while(|(x, y)| x == y).count()
 }
 
@@ -173,5 +185,20 @@ mod tests {
         assert_eq!(check(&[with(&[1]), with(&[1])]), 41);
         assert_eq!(check(&[]), 0);
         assert_eq!(check(&[vec![], vec![4]]), 1);
+    }
+
+    #[test]
+    fn shared_rows_are_counted_as_they_are_stored() {
+        let prompt: Vec<u32> = (0..40).collect();
+        let with = |tail: &[u32]| [&prompt[..], tail].concat();
+        for sequences in [
+            vec![with(&[50, 51]), with(&[52]), with(&[])],
+            vec![with(&[50]), (60..100).collect(), with(&[51])],
+            vec![with(&[1]), with(&[1])],
+            vec![],
+        ] {
+            let rows = shared_rows(sequences.iter().map(Vec::as_slice));
+            assert_eq!(rows, check(&sequences), "{sequences:?}");
+        }
     }
 }

@@ -81,6 +81,10 @@ pub enum ChatError {
 /// template falls back to. A fixed date keeps prompts, and so whole runs, reproducible from one day to the next.
 const DEFAULT_DAY: i64 = 19930;
 
+/// Steps of the template engine that one rendering may take, some seconds' worth. Templates of real models take
+/// thousands; without a limit, nested loops of a few lines never end.
+const MOST_STEPS: u64 = 20_000_000;
+
 /// A parsed chat template.
 #[derive(Clone, Debug)]
 pub struct ChatTemplate {
@@ -98,6 +102,7 @@ impl ChatTemplate {
     /// [`ChatError::Parse`].
     pub fn new(source: &str, bos: Option<&str>, eos: Option<&str>) -> Result<Self, ChatError> {
         let mut environment = Environment::new();
+        environment.set_fuel(Some(MOST_STEPS));
         let syntax = minijinja::syntax::SyntaxConfig::builder()
             .trim_blocks(true)
             .lstrip_blocks(true)
@@ -175,10 +180,14 @@ impl ChatTemplate {
         for (name, value) in self.variables.iter().chain(extra) {
             variables.insert(name.clone(), from_json(value));
         }
-        self.environment
-            .get_template("chat_template")
-            .and_then(|t| t.render(Value::from(variables)))
-            .map_err(|e| ChatError::Render(full_message(&e)))
+        self.environment.get_template("chat_template").and_then(|t| t.render(Value::from(variables))).map_err(|e| {
+            match e.kind() {
+                ErrorKind::OutOfFuel => ChatError::Render(format!(
+                    "it did not end within {MOST_STEPS} steps; give the model a template without endless loops"
+                )),
+                _ => ChatError::Render(full_message(&e)),
+            }
+        })
     }
 }
 

@@ -93,7 +93,7 @@ pub struct ModelConfig {
 #[derive(Debug, thiserror::Error)]
 pub enum ConfigError {
     /// The file could not be read.
-    #[error("cannot read {}: {source}", path.display())]
+    #[error("the configuration cannot be read: {source}")]
     Read {
         /// File.
         path: PathBuf,

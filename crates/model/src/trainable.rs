@@ -12,7 +12,7 @@ use ragen_kernels::reduce::{clip_factor, sum_of_squares};
 use rayon::prelude::*;
 use sha2::{Digest, Sha256};
 
-use crate::batch::Batch;
+use crate::batch::{Batch, common_prefix};
 use crate::generate::{Generator, PackedModel};
 use crate::params::heads;
 use crate::sampler::Sampling;
@@ -168,20 +168,24 @@ impl Trainable {
         self.cache = None;
     }
 
-    /// Indices of the sequences of each micro-batch.
-    fn micro_batches(&self, batch: &[Sequence]) -> Vec<Vec<usize>> {
+    /// Indices of the sequences of each micro-batch. With `shared`, a prefix that neighbours have in common counts once,
+    /// as it is computed once: many short texts after one long prompt are then one micro-batch and not many, each with the
+    /// prompt again. Where micro-batches are cut changes no score, but the order in which gradients are added.
+    fn micro_batches(&self, batch: &[Sequence], shared: bool) -> Vec<Vec<usize>> {
         let mut out: Vec<Vec<usize>> = Vec::new();
         let mut tokens = usize::MAX;
         for (i, sequence) in batch.iter().enumerate() {
-            let n = sequence.tokens.len();
-            if tokens.saturating_add(n) > self.limits.micro_batch_tokens {
-                out.push(Vec::new());
-                tokens = 0;
-            }
-            if let Some(last) = out.last_mut() {
+            let common = match out.last() {
+                Some(_) if shared => common_prefix(&batch[i - 1].tokens, &sequence.tokens),
+                _ => 0,
+            };
+            if tokens.saturating_add(sequence.tokens.len() - common) > self.limits.micro_batch_tokens {
+                out.push(vec![i]);
+                tokens = sequence.tokens.len();
+            } else if let Some(last) = out.last_mut() {
                 last.push(i);
+                tokens += sequence.tokens.len() - common;
             }
-            tokens += n;
         }
         out
     }
@@ -204,7 +208,7 @@ impl Trainable {
     /// Scores the sampled tokens of `batch` at temperature `1 / inv_temperature`.
     pub fn score(&mut self, batch: &[Sequence], inv_temperature: f32) -> Scores {
         let mut all = Scores::default();
-        for indices in self.micro_batches(batch) {
+        for indices in self.micro_batches(batch, true) {
             let packed = Self::pack(batch, &indices);
             let scores = self.model.forward(&self.params, &packed, inv_temperature, Keep::LayerInputs, &mut self.work);
             all.log_prob.extend(scores.log_prob);
@@ -223,7 +227,7 @@ impl Trainable {
         loss: &mut dyn FnMut(&[usize], &Scores) -> ScoreGrads,
     ) {
         self.grads.resize(self.params.len(), 0.0);
-        for indices in self.micro_batches(batch) {
+        for indices in self.micro_batches(batch, false) {
             let packed = Self::pack(batch, &indices);
             let keep = self.keep(packed.len());
             let (params, work) = (&self.params, &mut self.work);
@@ -349,5 +353,54 @@ impl Trainable {
         self.moments = moments;
         self.packed = None;
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::config::{Family, ModelConfig};
+    use crate::init::random_params;
+
+    #[test]
+    fn scoring_cuts_by_shared_rows_and_the_cut_changes_no_bit() {
+        let config = ModelConfig {
+            family: Family::Llama,
+            vocab_size: 100,
+            hidden_size: 8,
+            intermediate_size: 12,
+            num_hidden_layers: 2,
+            num_attention_heads: 2,
+            num_key_value_heads: 1,
+            head_dim: 4,
+            rms_norm_eps: 1e-5,
+            rope_theta: 10_000.0,
+            max_position_embeddings: 64,
+            tie_word_embeddings: true,
+            qkv_bias: false,
+            qk_norm: false,
+            bos_token_id: None,
+            eos_token_ids: vec![2],
+            pad_token_id: None,
+        };
+        let params = random_params(&config, 1);
+        let prompt: Vec<u32> = (0..40).collect();
+        let with = |tail: u32| Sequence {
+            tokens: prompt.iter().copied().chain([tail, tail + 1]).collect(),
+            sampled: (0..42).map(|i| i >= 40).collect(),
+        };
+        let batch: Vec<Sequence> = (50..58).map(with).collect();
+        let scores = |tokens: usize| {
+            let limits = Limits { micro_batch_tokens: tokens, ..Limits::default() };
+            let mut model = Trainable::new(Transformer::new(config.clone(), false), params.clone(), limits);
+            let cut = |shared| model.micro_batches(&batch, shared).iter().map(Vec::len).collect::<Vec<_>>();
+            let cuts = (cut(true), cut(false));
+            (cuts, model.score(&batch, 1.0).log_prob)
+        };
+        let (cuts, together) = scores(56);
+        assert_eq!(cuts, (vec![8], vec![1; 8]));
+        let (cuts, apart) = scores(44);
+        assert_eq!(cuts, (vec![2; 4], vec![1; 8]));
+        assert_eq!(together, apart);
     }
 }

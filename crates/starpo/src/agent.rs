@@ -32,6 +32,12 @@ pub enum AgentError {
          tokenizer.json), a GGUF file, or `tiny` for the built-in model; scripts/fetch_smollm2.sh fetches a real one"
     )]
     NoModel(String),
+    /// The path is the folder of a run.
+    #[error(
+        "model_path `{0}` is the folder of a run, not of a model: the model of a finished run is `{0}/model`; `ragen \
+         export {0} OUT` writes the latest checkpoint of one that goes on"
+    )]
+    RunFolder(String),
     /// The configured context is longer than the model's.
     #[error(
         "actor_rollout_ref.rollout.max_model_len is {wanted} and the model `{path}` holds {max} tokens; set it to {max} \
@@ -73,6 +79,9 @@ impl ModelSource {
         }
         if !Path::new(path).exists() {
             return Err(AgentError::NoModel(path.to_owned()));
+        }
+        if Path::new(path).join("config.yaml").is_file() && !Path::new(path).join("config.json").exists() {
+            return Err(AgentError::RunFolder(path.to_owned()));
         }
         let loaded = weights::load(Path::new(path))?;
         Ok(Self {
@@ -173,6 +182,21 @@ pub fn group_plan(config: &Config, split: &EsSplit, section: &str) -> Result<Vec
         .groups_per_tag(section)
         .map_err(|message| EnvError::Config { env_type: split.env_configs.tags.join(", "), message })?;
     counts.into_iter().map(|(tag, n)| Ok((env_tag(config, tag)?, n))).collect()
+}
+
+/// Refuses an entry of `custom_envs` that names no environment, whether or not it is played: a misspelt one would only
+/// be noticed when it is first needed. Environments are not made, as one that is not played need not be at hand.
+///
+/// # Errors
+/// [`EnvError`].
+pub fn check_custom_envs(config: &Config) -> Result<(), EnvError> {
+    for (tag, custom) in &config.custom_envs {
+        match &custom.env_type {
+            Some(env_type) => registry::check_env_type(env_type)?,
+            None => drop(registry::template(tag)?),
+        }
+    }
+    Ok(())
 }
 
 #[cfg(test)]

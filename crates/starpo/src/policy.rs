@@ -6,6 +6,7 @@
 
 use std::path::Path;
 
+pub use ragen_model::batch::shared_rows;
 pub use ragen_model::generate::{Completion as Response, Request};
 pub use ragen_model::sampler::Sampling;
 pub use ragen_model::trainable::{OptimizerStep, Sequence, StepReport};

@@ -11,6 +11,7 @@
 //! | `rollouts/` | episodes | by the rollout log |
 //! | `tensorboard/` | event file | by the event writer |
 //! | `checkpoints/global_step_N/` | weights and all state after iteration N | renamed into place |
+//! | `model/` | the final model, as a Hugging Face folder | at the end |
 //! | `summary.json` | the outcome; its presence says that the run has ended | renamed into place |
 //! | `run.lock` | held by the process that writes the run | locked, never deleted |
 
@@ -38,6 +39,7 @@ const TENSORBOARD: &str = "tensorboard";
 const CHECKPOINTS: &str = "checkpoints";
 const SUMMARY: &str = "summary.json";
 const LOCK: &str = "run.lock";
+const MODEL: &str = "model";
 
 /// The folder of a run. While a value made by [`RunDir::create`] or [`RunDir::open`] lives, no other process can write
 /// the run; the lock goes when the process does, however it ends.
@@ -82,6 +84,18 @@ pub enum RunDirError {
         path: PathBuf,
         /// How far that run has come.
         state: RunState,
+    },
+    /// Something else stands where the run would write.
+    #[error(
+        "{} holds `{name}` but no run: a run would write over it; choose an empty folder, or move it away; nothing was \
+         changed",
+        .path.display()
+    )]
+    Occupied {
+        /// The folder.
+        path: PathBuf,
+        /// What is in the way.
+        name: &'static str,
     },
     /// Another process is writing the run.
     #[error("the run in {} is being written by another process: wait for it, or choose another folder", .path.display())]
@@ -168,14 +182,12 @@ impl RunDir {
     /// [`RunDirError::Io`].
     pub fn create(path: impl Into<PathBuf>, config: &Config) -> Result<Self, RunDirError> {
         let path = path.into();
+        refuse_what_is_in_the_way(&path)?;
         std::fs::create_dir_all(&path).map_err(io_error("make the run folder", &path))?;
         let lock = lock(&path)?.ok_or_else(|| RunDirError::Running { path: path.clone() })?;
+        // Another process may have been faster.
+        refuse_what_is_in_the_way(&path)?;
         let dir = Self { path, _lock: Some(lock) };
-        let left_by_a_run = [CONFIG, METRICS, EVENTS, SUMMARY, CHECKPOINTS];
-        if left_by_a_run.iter().any(|name| dir.path.join(name).exists()) {
-            let state = if dir.is_finished() { RunState::Finished } else { RunState::Interrupted };
-            return Err(RunDirError::Exists { path: dir.path, state });
-        }
         for name in [ROLLOUTS, CHECKPOINTS] {
             let folder = dir.path.join(name);
             std::fs::create_dir_all(&folder).map_err(io_error("make the folder", &folder))?;
@@ -238,6 +250,11 @@ impl RunDir {
     /// Where the TensorBoard event file is written.
     pub fn tensorboard_dir(&self) -> PathBuf {
         self.path.join(TENSORBOARD)
+    }
+
+    /// Where the final model is written, as a Hugging Face folder.
+    pub fn model_dir(&self) -> PathBuf {
+        self.path.join(MODEL)
     }
 
     /// Where checkpoints are written.
@@ -313,6 +330,22 @@ impl RunDir {
             Err(error) if error.kind() != std::io::ErrorKind::NotFound => Err(io_error("remove", &path)(error)),
             _ => Ok(()),
         }
+    }
+}
+
+/// A folder that a new run may be made in holds nothing that the run would write.
+fn refuse_what_is_in_the_way(path: &Path) -> Result<(), RunDirError> {
+    // A run that is being written, or was, is told apart by its configuration.
+    if path.join(CONFIG).exists() {
+        return Err(match RunDir::state_of(path)? {
+            Some(RunState::Running) => RunDirError::Running { path: path.to_path_buf() },
+            state => RunDirError::Exists { path: path.to_path_buf(), state: state.unwrap_or(RunState::Interrupted) },
+        });
+    }
+    let written = [METRICS, DISCARDED, EVENTS, DISCARDED_EVENTS, ROLLOUTS, TENSORBOARD, CHECKPOINTS, SUMMARY, MODEL];
+    match written.into_iter().find(|name| path.join(name).symlink_metadata().is_ok()) {
+        Some(name) => Err(RunDirError::Occupied { path: path.to_path_buf(), name }),
+        None => Ok(()),
     }
 }
 

@@ -34,6 +34,44 @@ pub struct WarmStartReport {
     pub tokens: usize,
 }
 
+/// How demonstrations are made, by the configuration.
+fn data_options(config: &Config) -> WarmStartDataOptions {
+    let setting = &config.warm_start;
+    WarmStartDataOptions {
+        max_turn: config.agent_proxy.max_turn,
+        max_model_len: config.actor_rollout_ref.rollout.max_model_len,
+        response_length: config.actor_rollout_ref.rollout.response_length,
+        style: match setting.style {
+            WarmStartStyle::Brief => DemoStyle::Brief,
+            WarmStartStyle::Verbose => DemoStyle::Verbose,
+        },
+        demonstrator: setting.demonstrator,
+        oracle_share: setting.oracle_share,
+        seed: config.seed,
+        ..WarmStartDataOptions::default()
+    }
+}
+
+/// Makes one demonstration of each tag and throws it away: what cannot be demonstrated is noticed before anything is
+/// computed. Nothing of the run depends on it.
+///
+/// # Errors
+/// [`WarmStartError::Data`].
+pub fn try_demonstrations(
+    dialogue: &dyn Dialogue,
+    context: &ContextOptions,
+    tags: &[&EnvTag],
+    seeds: &SeedCounter,
+    validation: &InstanceKeys,
+    config: &Config,
+) -> Result<(), WarmStartError> {
+    let mut seeds = seeds.clone();
+    for tag in tags {
+        demonstrations(dialogue, context, tag, 1, &mut seeds, validation, &data_options(config))?;
+    }
+    Ok(())
+}
+
 /// One supervised step on `warm_start.batch_size` fresh demonstrations, divided evenly among the tags.
 ///
 /// # Errors
@@ -49,19 +87,7 @@ pub fn warm_start_step(
     step: u64,
 ) -> Result<WarmStartReport, WarmStartError> {
     let setting = &config.warm_start;
-    let options = WarmStartDataOptions {
-        max_turn: config.agent_proxy.max_turn,
-        max_model_len: config.actor_rollout_ref.rollout.max_model_len,
-        response_length: config.actor_rollout_ref.rollout.response_length,
-        style: match setting.style {
-            WarmStartStyle::Brief => DemoStyle::Brief,
-            WarmStartStyle::Verbose => DemoStyle::Verbose,
-        },
-        demonstrator: setting.demonstrator,
-        oracle_share: setting.oracle_share,
-        seed: config.seed,
-        ..WarmStartDataOptions::default()
-    };
+    let options = data_options(config);
     let mut sequences = Vec::new();
     for (i, tag) in tags.iter().enumerate() {
         // The remainder goes to the first tags.

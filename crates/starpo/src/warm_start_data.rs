@@ -94,8 +94,9 @@ pub enum WarmStartDataError {
     Dialogue(#[from] DialogueError),
     /// Too many instances in a row gave nothing.
     #[error(
-        "{tried} training instances of `{tag}` in a row gave no demonstration (last reason: {reason}); an environment \
-         without an oracle cannot be warm-started"
+        "`warm_start`: {tried} training instances of `{tag}` in a row gave no demonstration (last reason: {reason}); where \
+         there is no oracle, set warm_start.demonstrator=random (which shows the format alone) or \
+         warm_start.enabled=false"
     )]
     NoDemonstrations {
         /// The tag.

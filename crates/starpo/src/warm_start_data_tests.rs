@@ -163,6 +163,17 @@ fn an_environment_without_demonstrations_says_so() {
     let result =
         demonstrations(&DIALOGUE, &ContextOptions::default(), &tag, 1, &mut seeds, &InstanceKeys::default(), &options);
     assert!(matches!(result, Err(WarmStartDataError::NoDemonstrations { tried: 200, .. })), "{result:?}");
+    // It is noticed before training, and says what to do; where there is one, its seed stays for training.
+    let config = crate::config::Config::default();
+    let try_one = |tag: &EnvTag| {
+        let context = ContextOptions::default();
+        let seeds = SeedCounter::new(0);
+        crate::warm_start::try_demonstrations(&DIALOGUE, &context, &[tag], &seeds, &InstanceKeys::default(), &config)
+    };
+    let error = try_one(&tag).unwrap_err().to_string();
+    assert!(error.contains("warm_start.enabled=false") && error.contains("warm_start.demonstrator=random"), "{error}");
+    tag.max_actions_per_traj = 20;
+    assert!(try_one(&tag).is_ok());
 }
 
 #[test]

@@ -32,7 +32,7 @@ pub struct Eval {
     /// model_path), the task (default: the run's configuration, else sokoban), then overrides section.key=value.
     #[arg(value_name = "MODEL|TASK|KEY=VALUE")]
     arguments: Vec<String>,
-    /// Write the episodes to this file, a line of JSON each.
+    /// Write the episodes to this new file, a line of JSON each.
     #[arg(long, value_name = "FILE")]
     episodes: Option<PathBuf>,
     /// Print JSON.
@@ -115,8 +115,17 @@ impl Eval {
 }
 
 fn create(path: &Path) -> Outcome<(PathBuf, std::io::BufWriter<std::fs::File>)> {
-    let file = std::fs::File::create(path)
-        .map_err(|error| Failure::input(format!("cannot write --episodes {}: {error}", path.display())))?;
+    // What is there and no file, such as /dev/stdout, cannot be lost.
+    let special = std::fs::metadata(path).is_ok_and(|found| !found.is_file());
+    let mut options = std::fs::OpenOptions::new();
+    options.write(true).create(!special).create_new(!special);
+    let file = options.open(path).map_err(|error| {
+        let advice = match error.kind() {
+            std::io::ErrorKind::AlreadyExists => "; name another file, or move this one away",
+            _ => "",
+        };
+        Failure::input(format!("cannot write --episodes {}: {error}{advice}", path.display()))
+    })?;
     Ok((path.to_path_buf(), std::io::BufWriter::new(file)))
 }
 

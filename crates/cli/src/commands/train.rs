@@ -178,7 +178,9 @@ fn set_up(config: Config, place: Place, stop: &Arc<AtomicBool>) -> Outcome<Train
         Place::Fresh { mut path, automatic } => loop {
             match Trainer::new(config.clone(), &path, Arc::clone(stop)) {
                 // Another process was faster to take the folder.
-                Err(TrainError::RunDir(RunDirError::Exists { .. } | RunDirError::Running { .. })) if automatic => {
+                Err(TrainError::RunDir(
+                    RunDirError::Exists { .. } | RunDirError::Running { .. } | RunDirError::Occupied { .. },
+                )) if automatic => {
                     let next = run_folder::free(&config)?;
                     if next == path {
                         return Err(Failure::run(format!("{} cannot be used as a run folder", path.display())));
@@ -263,7 +265,7 @@ fn print_summary(summary: &Summary, before: Option<Score>, trained: &[String], f
     }
     row("oracle", success.oracle, success.oracle_n);
     for (tag, other) in &summary.success_by_tag {
-        let name = if trained.contains(tag) { tag.clone() } else { format!("{tag} (never trained on)") };
+        let name = if trained.contains(tag) { tag.clone() } else { format!("{tag} (not trained on)") };
         row(&name, Some(other.r#final), Some(other.n));
     }
     output::line(format_args!(""));

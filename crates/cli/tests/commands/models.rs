@@ -140,6 +140,31 @@ fn an_unknown_architecture_and_a_wrong_shape() {
 }
 
 #[test]
+fn files_beside_the_weights_are_checked_as_well() {
+    let root = tempfile::tempdir().unwrap();
+    let model = exported(root.path());
+    let score = || ragen(&["score", &arg(&model), "--ids", "1,2"]);
+    for (eos, found) in [(json!("<|im_end|>"), "<|im_end|>"), (json!([1, -1]), "-1"), (json!(1.5), "1.5")] {
+        std::fs::write(model.join("generation_config.json"), json!({ "eos_token_id": eos }).to_string()).unwrap();
+        score().refused(&["generation_config.json", "`eos_token_id`", "expected a token id", found]);
+    }
+    std::fs::remove_file(model.join("generation_config.json")).unwrap();
+    score().done();
+    for (file, text) in [("tokenizer.json", "{"), ("config.json", "{")] {
+        let before = std::fs::read(model.join(file)).unwrap();
+        std::fs::write(model.join(file), text).unwrap();
+        let ran = score();
+        ran.refused(&[file]);
+        assert_eq!(ran.stderr.matches(&arg(&model)).count(), 1, "the path once: {}", ran.stderr);
+        std::fs::write(model.join(file), before).unwrap();
+    }
+    std::fs::remove_file(model.join("config.json")).unwrap();
+    let ran = score();
+    ran.refused(&["config.json"]);
+    assert_eq!(ran.stderr.matches(&arg(&model)).count(), 1, "the path once: {}", ran.stderr);
+}
+
+#[test]
 fn absurd_lengths_in_a_gguf_header() {
     let root = tempfile::tempdir().unwrap();
     let path = root.path().join("model.gguf");

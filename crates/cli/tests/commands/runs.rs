@@ -132,10 +132,14 @@ fn a_run_that_was_stopped_goes_on_to_the_same_weights() {
     assert_eq!((&again["status"], &again["iterations"]), (&"interrupted".into(), &1.into()));
     ragen(&["train", "trainer.resume_mode=auto", "--run-dir", &place]).done();
     assert_eq!(hash(&folder), hash(&finished().1));
+    let as_model = format!("model_path={place}");
+    ragen(&["train", &as_model]).refused(&["is the folder of a run", "/model`", "ragen export"]);
     // A model of a run can be used by the name of the run.
     let episodes = arg(&root.path().join("episodes.jsonl"));
     let eval = ragen(&["eval", &place, "es_manager.val.env_groups=4", "--json", "--episodes", &episodes]).json();
     let lines = std::fs::read_to_string(&episodes).unwrap();
+    ragen(&["eval", &place, "--episodes", &episodes]).refused(&["--episodes", "episodes.jsonl", "exists"]);
+    assert_eq!(std::fs::read_to_string(&episodes).unwrap(), lines, "nothing is written over");
     assert_eq!(lines.lines().filter(|line| line.starts_with('{') && line.ends_with('}')).count(), 4);
     assert_eq!((&eval["n"], &eval["by_tag"]["BanditTest"]["n"]), (&2.into(), &2.into()));
     assert_eq!(eval["baselines"]["oracle"]["success"], 1.0);
@@ -203,7 +207,7 @@ fn a_finished_run_tells_the_same_again_and_an_earlier_stop_changes_nothing() {
     let rows = |text: &str| text.lines().take_while(|line| !line.contains("wall time")).collect::<Vec<_>>().join("\n");
     let again = ragen(&["train", "--resume", "--run-dir", &place]);
     assert_eq!(rows(again.done()), rows(&finished().2));
-    assert!(again.stdout.contains("BanditTest (never trained on)"), "{}", again.stdout);
+    assert!(again.stdout.contains("BanditTest (not trained on)"), "{}", again.stdout);
     assert_eq!(summary(&folder), first);
     // Asked to stop where it has been long ago, it plays nothing more.
     let more = ["trainer.total_training_steps=4", "--stop-after", "1", "--json"];

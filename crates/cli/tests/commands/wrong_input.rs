@@ -37,6 +37,41 @@ fn unknown_names_come_with_the_nearest_known_one() {
 }
 
 #[test]
+fn keys_that_resemble_nothing_and_keys_with_dots() {
+    train(&["foo=1"]).refused(&["unknown key `foo`", "seed, model_path", "configs/base.yaml"]);
+    train(&["seed={}"]).refused(&["`seed`", "expected"]);
+    let root = tempfile::tempdir().unwrap();
+    let path = root.path().join("mine.yaml");
+    std::fs::write(&path, "trainer.total_training_steps: 3\n").unwrap();
+    train(&[&arg(&path)]).refused(&[
+        "mine.yaml",
+        "sections are nested",
+        "`total_training_steps` indented below `trainer`",
+    ]);
+}
+
+#[test]
+fn environments_that_cannot_be_played() {
+    train(&["custom_envs.Mine.env_type=sokobann"]).refused(&["`sokobann`", "did you mean `sokoban`?"]);
+    train(&["custom_envs.Mine.max_tokens=9"]).refused(&["Mine"]);
+}
+
+#[test]
+fn a_folder_with_something_else_in_it() {
+    let root = tempfile::tempdir().unwrap();
+    for name in ["rollouts", "model", "checkpoints/global_step_3", "summary.json", "tensorboard"] {
+        let folder = root.path().join(name.replace('/', "-"));
+        let inside = folder.join(name);
+        std::fs::create_dir_all(inside.parent().unwrap()).unwrap();
+        std::fs::write(&inside, "mine").unwrap();
+        let first = name.split('/').next().unwrap();
+        ragen(&["train", "--run-dir", &arg(&folder)]).refused(&[&format!("`{first}`"), "write over", "empty folder"]);
+        assert_eq!(std::fs::read_to_string(&inside).unwrap(), "mine");
+        assert_eq!(std::fs::read_dir(&folder).unwrap().count(), 1, "nothing was left in it");
+    }
+}
+
+#[test]
 fn values_that_make_no_sense() {
     train(&["trainer.total_training_steps=-5"]).refused(&["trainer.total_training_steps", "at least 0", "-5"]);
     train(&["es_manager.train.group_size=1"]).refused(&["`es_manager.train.group_size` is 1", "grpo", "at least 2"]);
@@ -71,6 +106,8 @@ fn broken_yaml() {
         ("trainer: [1, 2\nseed: {", vec!["mine.yaml", "line"]),
         ("trainer: 5\n", vec!["`trainer`", "mine.yaml", "expected"]),
         ("seed: many\n", vec!["`seed`", "mine.yaml", "many"]),
+        ("seed: 1\nseed: 2\n", vec!["mine.yaml", "line 2", "`seed` is set twice"]),
+        ("warm_start:\n  lr: .nan\n", vec!["mine.yaml", "line 2", "expected a finite number, found .nan"]),
         ("trainer:\n  save_frequency: 3\n", vec!["trainer.save_frequency", "mine.yaml"]),
     ] {
         std::fs::write(&path, text).unwrap();
@@ -85,6 +122,10 @@ fn broken_yaml() {
 fn usage_errors_have_status_2_as_well() {
     for arguments in [vec!["score", "tiny"], vec!["no-such-command"], vec!["train", "--threads", "-1"], vec![]] {
         assert_eq!(ragen(&arguments).status, 2, "{arguments:?}");
+    }
+    for bench in ["iteration", "train-step", "rl-step", "score"] {
+        let ran = ragen(&["bench", bench, "--steps", "0"]);
+        assert!(ran.status == 2 && ran.stderr.contains("--steps"), "{}", ran.stderr);
     }
     assert!(ragen(&["train", "--help"]).done().contains("Ctrl-C"));
 }

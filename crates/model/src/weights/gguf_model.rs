@@ -64,6 +64,30 @@ pub fn config(header: &GgufHeader) -> Result<ModelConfig, WeightsError> {
         what: format!("architecture `{arch}`"),
         supported: "llama, qwen2 and qwen3 are read".into(),
     })?;
+    let numbers = [
+        "expert_count",
+        "attention.sliding_window",
+        "attention.key_length",
+        "attention.value_length",
+        "attention.head_count_kv",
+        "rope.dimension_count",
+    ];
+    // What may be absent must still be right where it is present.
+    for key in numbers.map(|key| format!("{arch}.{key}")).iter().map(String::as_str).chain([
+        "tokenizer.ggml.eos_token_id",
+        "tokenizer.ggml.eot_token_id",
+        "tokenizer.ggml.bos_token_id",
+        "tokenizer.ggml.padding_token_id",
+    ]) {
+        if header.metadata.contains_key(key) && header.unsigned(key).is_none() {
+            return Err(bad(format!("expected a non-negative integer under `{key}`")));
+        }
+    }
+    for key in [format!("{arch}.rope.freq_base"), format!("{arch}.attention.layer_norm_rms_epsilon")] {
+        if header.metadata.contains_key(&key) && header.float(&key).is_none() {
+            return Err(bad(format!("expected a float under `{key}`")));
+        }
+    }
     let optional = |key: &str| -> Option<usize> {
         header.unsigned(&format!("{arch}.{key}")).and_then(|n| usize::try_from(n).ok())
     };

@@ -69,6 +69,12 @@ pub struct LoadedParams {
     pub ignored_tensors: Vec<String>,
 }
 
+/// An error's text, with the path in front unless it names it already.
+fn naming(path: &Path, error: &dyn std::error::Error) -> String {
+    let (path, text) = (path.display().to_string(), error.to_string());
+    if text.contains(&path) { text } else { format!("{path}: {text}") }
+}
+
 /// Why weights could not be read or written.
 #[derive(Debug, thiserror::Error)]
 pub enum WeightsError {
@@ -165,7 +171,7 @@ pub enum WeightsError {
         source: ConfigError,
     },
     /// The tokenizer is missing or wrong.
-    #[error("{}: {source}", path.display())]
+    #[error("{}", naming(path, source))]
     Tokenizer {
         /// File or folder.
         path: PathBuf,
@@ -212,7 +218,9 @@ pub fn load_folder(dir: &Path) -> Result<LoadedModel, WeightsError> {
     let tokenizer =
         Tokenizer::from_dir(dir).map_err(|source| WeightsError::Tokenizer { path: dir.to_path_buf(), source })?;
     check_vocabulary(dir, &config, &tokenizer)?;
-    let generation_config = read_optional_json(&dir.join("generation_config.json"))?;
+    let generation_path = dir.join("generation_config.json");
+    let generation_config = read_optional_json(&generation_path)?;
+    check_generation_config(&generation_path, generation_config.as_ref())?;
     if config.eos_token_ids.is_empty() {
         config.eos_token_ids = generation_config
             .as_ref()
@@ -402,6 +410,23 @@ pub(crate) fn read_optional_json(path: &Path) -> Result<Option<serde_json::Value
         Err(source) => return Err(WeightsError::Io { path: path.to_path_buf(), source }),
     };
     serde_json::from_str(&text).map(Some).map_err(|e| WeightsError::malformed(path, "JSON", e.to_string()))
+}
+
+/// Refuses end-of-sequence ids of another type: to ignore them would let sequences run on.
+fn check_generation_config(path: &Path, config: Option<&serde_json::Value>) -> Result<(), WeightsError> {
+    let Some(config) = config else { return Ok(()) };
+    let is_id = |v: &serde_json::Value| v.as_u64().is_some_and(|n| u32::try_from(n).is_ok());
+    let sound = match config.get("eos_token_id") {
+        None | Some(serde_json::Value::Null) => config.is_object(),
+        Some(serde_json::Value::Array(list)) => list.iter().all(is_id),
+        Some(id) => is_id(id),
+    };
+    if sound {
+        return Ok(());
+    }
+    let found = config.get("eos_token_id").unwrap_or(config);
+    let what = format!("`eos_token_id`: expected a token id or a list of them, found {found}");
+    Err(WeightsError::malformed(path, "JSON", what))
 }
 
 fn ids_of(value: Option<&serde_json::Value>) -> Vec<u32> {

@@ -85,6 +85,12 @@ fn unsupported_models_are_refused() {
     let (mut writer, ..) = tiny_model(Family::Llama, &tokenizer);
     writer.tensor("blk.0.other.weight", &[2], &[1.0, 2.0]);
     assert_eq!(load(&writer.bytes()).unwrap().ignored_tensors, ["blk.0.other.weight"]);
+    for key in ["tokenizer.ggml.eot_token_id", "llama.attention.sliding_window", "llama.attention.key_length"] {
+        let (mut writer, ..) = tiny_model(Family::Llama, &tokenizer);
+        writer.text(key, "4");
+        let error = load(&writer.bytes()).unwrap_err().to_string();
+        assert!(error.contains(key) && error.contains("expected a non-negative integer"), "{error}");
+    }
     let mut mamba = Writer::new(3);
     mamba.text("general.architecture", "mamba");
     assert!(load(&mamba.bytes()).unwrap_err().to_string().contains("architecture `mamba`"));

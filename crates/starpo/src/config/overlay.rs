@@ -148,7 +148,7 @@ impl<'a> Walk<'a> {
         };
         for (key, value) in keys {
             let below = if path.is_empty() { key.clone() } else { format!("{path}.{key}") };
-            let child = self.child(schema, &key, path).ok_or_else(|| self.unknown(&below))?;
+            let child = self.child(schema, &key, path).ok_or_else(|| self.unknown(&below, &key))?;
             match (child, value) {
                 (Schema::Section(_) | Schema::Templates, value) | (Schema::Free, value @ Value::Object(_)) => {
                     let mut section = take_section(target, &key);
@@ -156,8 +156,15 @@ impl<'a> Walk<'a> {
                     target.insert(key, Value::Object(section));
                 }
                 (Schema::Leaf, Value::Object(keys)) => {
-                    let first = keys.keys().next().map(|key| format!("{below}.{key}"));
-                    return Err(self.unknown(first.as_deref().unwrap_or(&below)));
+                    return Err(match keys.keys().next() {
+                        Some(first) => self.unknown(&format!("{below}.{first}"), first),
+                        None => ConfigError::WrongType {
+                            path: below,
+                            origin: self.origin.into(),
+                            expected: "a value".into(),
+                            found: "an empty section".into(),
+                        },
+                    });
                 }
                 (Schema::Leaf | Schema::Free, value) => {
                     target.insert(key, value);
@@ -185,8 +192,15 @@ impl<'a> Walk<'a> {
         }
     }
 
-    fn unknown(&self, path: &str) -> ConfigError {
-        let advice = moved::advice(path).map(String::from);
+    /// `key` is the last key of `path` as it was written.
+    fn unknown(&self, path: &str, key: &str) -> ConfigError {
+        // Only overrides are written with dots.
+        let nested = || {
+            let (section, last) = key.rsplit_once('.')?;
+            let known = self.overlay.known.iter().any(|known| known == path);
+            known.then(|| format!("in a file sections are nested: write `{last}` indented below `{section}`"))
+        };
+        let advice = moved::advice(path).map(String::from).or_else(nested);
         let template_key = path.strip_prefix("custom_envs.").and_then(|rest| rest.split_once('.'));
         let nearest = match (&advice, template_key) {
             (Some(_), _) => None,
@@ -197,6 +211,14 @@ impl<'a> Walk<'a> {
             }
             (None, None) => nearest_path(path, &self.overlay.known).map(String::from),
         };
+        // Where nothing resembles it, what there is.
+        let advice = advice.or_else(|| match nearest {
+            Some(_) => None,
+            None => Some(format!(
+                "the sections are {}; configs/base.yaml names every key",
+                self.overlay.sections().collect::<Vec<_>>().join(", ")
+            )),
+        });
         ConfigError::UnknownKey { path: path.into(), origin: self.origin.into(), nearest, advice }
     }
 }
@@ -235,9 +257,22 @@ pub(super) fn parse_yaml(text: &str, origin: &str) -> Result<Value, ConfigError>
         let message = plain.to_string();
         // The parser repeats the position behind its message.
         let tail = position.map(|(line, column)| format!(" at line {line}, column {column}")).unwrap_or_default();
-        let message = message.strip_suffix(tail.as_str()).unwrap_or(&message).into();
+        let message = in_plain_words(message.strip_suffix(tail.as_str()).unwrap_or(&message));
         ConfigError::Syntax { origin: origin.into(), position, message }
     })
+}
+
+/// Takes the parser's advice to programmers out of its messages.
+fn in_plain_words(message: &str) -> String {
+    let twice = message.strip_prefix("duplicate mapping key: ").and_then(|rest| rest.split(", set").next());
+    if let Some(key) = twice {
+        return format!("`{key}` is set twice in the same section; remove one of the two");
+    }
+    let number = message.strip_prefix("non-finite float `").and_then(|rest| rest.split('`').next());
+    match number {
+        Some(found) => format!("expected a finite number, found {found}"),
+        None => message.to_owned(),
+    }
 }
 
 /// Names a value by its kind, for messages.

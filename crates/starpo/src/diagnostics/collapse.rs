@@ -11,7 +11,7 @@ use crate::config::CollapseDetection;
 use crate::episode::Episode;
 use crate::metrics::Metrics;
 use crate::mi::{Collapse, CrossScores, Information, MarginalEma, collapse};
-use crate::policy::{Policy, PolicyError};
+use crate::policy::{Policy, PolicyError, Sequence, shared_rows};
 use crate::rollout::sampling_seed;
 
 /// Keeps the draws of the diagnostics apart from those of sampling.
@@ -19,9 +19,9 @@ const STREAM: u64 = 0x636F_6C6C_6170;
 /// Numbers of samples that are tried, when fewer than the configured one fit the budget.
 const FEWER: [usize; 7] = [64, 48, 32, 24, 16, 12, 8];
 /// What a token costs while an episode is decoded and trained on, in forward passes of scoring: one backward pass is
-/// worth two, and decoding one token at a time uses the machine worse than a batch.
+/// worth two, and decoding uses the machine worse than a batch, with the tiny model as with one of 135M parameters.
 const TRAINED_TOKEN: f64 = 3.0;
-const DECODED_TOKEN: f64 = 3.0;
+const DECODED_TOKEN: f64 = 6.0;
 
 /// What the measurements remember. Part of a checkpoint.
 #[derive(Clone, Debug, Default, PartialEq, Serialize, Deserialize)]
@@ -138,11 +138,16 @@ pub fn measure_collapse(
 /// The largest number of trajectory samples whose scoring is expected to stay within `max_share` of the iterations it
 /// is spread over. Counts tokens, never seconds, so that it is the same on every machine.
 fn affordable(episodes: &[Episode], setting: &CollapseDetection, seed: u64) -> usize {
-    let trained: f64 = episodes.iter().map(|e| e.tokens.len() as f64).sum();
+    let sequences: Vec<Sequence> = episodes.iter().flat_map(Episode::to_sequences).collect();
+    let trained = shared_rows(sequences.iter().map(|s| &s.tokens[..])) as f64;
     let decoded: f64 = episodes.iter().map(|e| e.response_length() as f64).sum();
     let budget = setting.max_share * setting.compute_freq.max(1) as f64;
     let budget = budget * (TRAINED_TOKEN * trained + DECODED_TOKEN * decoded);
-    let fits = |samples: usize| cost(&trajectories(episodes, samples, seed)) <= budget;
+    let first = match setting.first_turn_enabled {
+        true => first_turns(episodes, setting.num_samples, seed).as_ref().map_or(0.0, cost),
+        false => 0.0,
+    };
+    let fits = |samples: usize| first + cost(&trajectories(episodes, samples, seed)) <= budget;
     if fits(setting.num_samples) {
         return setting.num_samples;
     }

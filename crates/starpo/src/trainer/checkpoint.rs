@@ -95,7 +95,7 @@ impl Trainer {
             self.validate(observe)?;
         }
         self.checkpoint()?;
-        self.export(&self.run.path().join("model"))?;
+        self.export(&self.run.model_dir())?;
         let rate = |(tokens, seconds): (u64, f64)| if seconds > 0.0 { tokens as f64 / seconds } else { 0.0 };
         let p = &self.progress;
         let Some(eval) = &p.latest_eval else {

@@ -75,7 +75,11 @@ pub enum TrainError {
 impl TrainError {
     /// The user's input is at fault (as opposed to something that went wrong while running).
     pub fn is_input(&self) -> bool {
-        matches!(self, Self::Agent(_) | Self::Chat(_) | Self::Memory(_) | Self::Past { .. } | Self::Resume(_))
+        match self {
+            Self::Agent(_) | Self::Chat(_) | Self::Memory(_) | Self::Past { .. } | Self::Resume(_) => true,
+            Self::WarmStart(error) => matches!(error, crate::warm_start::WarmStartError::Data(_)),
+            _ => false,
+        }
     }
 }
 

@@ -12,7 +12,7 @@ use ragen_model::transformer::Transformer;
 
 use super::watching::Snapshots;
 use super::{TrainError, Trainer, WARM_START_OFFSET};
-use crate::agent::{AgentError, ModelSource, context_options, group_plan};
+use crate::agent::{AgentError, ModelSource, check_custom_envs, context_options, group_plan};
 use crate::chat_dialogue::ChatDialogue;
 use crate::config::{ActivationCheckpointing, Config, GuardMode, Logger};
 use crate::diagnostics::collapse::CollapseState;
@@ -26,6 +26,7 @@ use crate::progress::Progress;
 use crate::rollout::RolloutOptions;
 use crate::run_dir::RunDir;
 use crate::tensorboard::EventWriter;
+use crate::warm_start::try_demonstrations;
 
 impl Trainer {
     /// Sets a run up in a fresh folder. `stop` asks it to end after the present step.
@@ -34,6 +35,7 @@ impl Trainer {
     /// [`TrainError`]; nothing has been computed then.
     pub fn new(config: Config, run_dir: &Path, stop: Arc<AtomicBool>) -> Result<Self, TrainError> {
         let parts = Parts::load(&config)?;
+        parts.check_environments(&config)?;
         let run = RunDir::create(run_dir, &config)?;
         Self::assemble(config, parts, run, stop)
     }
@@ -154,6 +156,21 @@ impl Parts {
             snapshots,
             train_plan,
         })
+    }
+}
+
+impl Parts {
+    /// Refuses entries of `custom_envs` that no split plays and that could not be played, and a warm start for which
+    /// nothing can be demonstrated.
+    fn check_environments(&self, config: &Config) -> Result<(), TrainError> {
+        check_custom_envs(config).map_err(AgentError::from)?;
+        if config.warm_start.enabled && config.warm_start.max_steps > 0 {
+            let tags: Vec<&EnvTag> = self.train_plan.iter().map(|(tag, _)| tag).collect();
+            let seeds = SeedCounter::new(config.es_manager.train.seed.wrapping_add(WARM_START_OFFSET));
+            let (dialogue, context) = (&self.dialogue, context_options(config));
+            try_demonstrations(dialogue, &context, &tags, &seeds, &self.validation_keys, config)?;
+        }
+        Ok(())
     }
 }
 

@@ -7,6 +7,7 @@ use ragen_starpo::policy::{Policy, Request, Sampling};
 use serde_json::json;
 
 use super::{check_shape, median, peak_rss_bytes, policy, random_tokens};
+use crate::arguments::at_least_one;
 use crate::failure::{Failure, Outcome};
 use crate::model::MODEL_HELP;
 use crate::output::{self, Table};
@@ -26,7 +27,7 @@ pub struct Decode {
     #[arg(long, value_name = "N", default_value_t = 60)]
     new_tokens: usize,
     /// Rounds after one that warms up; what is printed are medians.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
     rounds: usize,
     /// Print JSON.
     #[arg(long)]
@@ -41,9 +42,6 @@ impl Decode {
             return Err(Failure::input(
                 "--new-tokens has to be at least 2: the first one belongs to reading the prompt",
             ));
-        }
-        if self.rounds == 0 {
-            return Err(Failure::input("--rounds has to be at least 1"));
         }
         let mut results = Vec::new();
         for &batch in &self.batch {

@@ -31,7 +31,7 @@ pub struct Iteration {
     #[arg(value_name = "TASK|CONFIG.yaml|KEY=VALUE")]
     arguments: Vec<String>,
     /// Iterations.
-    #[arg(long, value_name = "N", default_value_t = 2)]
+    #[arg(long, value_name = "N", default_value_t = 2, value_parser = clap::value_parser!(u64).range(1..))]
     steps: u64,
     /// Print JSON, a line an iteration.
     #[arg(long)]

@@ -8,6 +8,7 @@ use ragen_starpo::policy::{Policy, TokenGrads, TokenScores};
 use serde_json::json;
 
 use super::{check_shape, finish, policy, random_tokens};
+use crate::arguments::at_least_one;
 use crate::failure::{Failure, Outcome};
 use crate::model::MODEL_HELP;
 use crate::output::{self, Table};
@@ -36,7 +37,7 @@ pub struct RlStep {
     #[arg(long, value_name = "N", default_value_t = 60)]
     response_len: usize,
     /// Steps.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
     steps: usize,
     /// Print JSON, a line a step.
     #[arg(long)]

@@ -8,6 +8,7 @@ use ragen_starpo::policy::Policy;
 use serde_json::json;
 
 use super::{check_shape, median, peak_rss_bytes, policy, random_tokens};
+use crate::arguments::at_least_one;
 use crate::failure::Outcome;
 use crate::model::MODEL_HELP;
 use crate::output;
@@ -24,7 +25,7 @@ pub struct Score {
     #[arg(long, value_name = "N", default_value_t = 256)]
     len: usize,
     /// Repetitions, of which the median counts.
-    #[arg(long, value_name = "N", default_value_t = 5)]
+    #[arg(long, value_name = "N", default_value_t = 5, value_parser = at_least_one)]
     steps: usize,
     /// Print JSON.
     #[arg(long)]

@@ -8,6 +8,7 @@ use ragen_starpo::policy::{Policy, TokenGrads};
 use serde_json::json;
 
 use super::{check_shape, finish, policy, random_tokens};
+use crate::arguments::at_least_one;
 use crate::failure::Outcome;
 use crate::model::MODEL_HELP;
 use crate::output::{self, Table};
@@ -27,7 +28,7 @@ pub struct TrainStep {
     #[arg(long, value_name = "N", default_value_t = 256)]
     len: usize,
     /// Steps.
-    #[arg(long, value_name = "N", default_value_t = 3)]
+    #[arg(long, value_name = "N", default_value_t = 3, value_parser = at_least_one)]
     steps: usize,
     /// Print JSON.
     #[arg(long)]
